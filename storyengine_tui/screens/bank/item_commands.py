@@ -83,7 +83,8 @@ class ItemCommands:
         return ""
 
     def _do(self, work: Awaitable[str]) -> None:
-        self._owner.run_worker(self._perform(work), group="bank", exit_on_error=False)
+        # A worker of the app: a dialog that is closed at once does not take back what was asked for.
+        self._owner.app.run_worker(self._perform(work), group="bank", exit_on_error=False)
 
     async def _perform(self, work: Awaitable[str]) -> None:
         try:
@@ -92,7 +93,8 @@ class ItemCommands:
         except StoryEngineError as error:
             self._owner.notify(str(error), severity="warning", markup=False)
         else:
-            self._said(outcome)
+            if self._owner.is_attached:
+                self._said(outcome)
 
     def _switch(self, act: Act, items: Sequence[Item], *, are_out: bool) -> None:
         """Confirm, pin or reject; if all are already, take that back."""

@@ -90,11 +90,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
         self._now = configuration.settings.active().provider
         self._entered = {name: connection_with(name, configuration) for name in get_args(ProviderName)}
         """Current or last values of the fields for each provider."""
-        self._saved: Configuration | None = None
-        """The configuration after accounts were saved without connecting."""
         self._found = found
-        self._writing = asyncio.Lock()
-        """Held while the settings are written, so that no change of them is lost."""
 
     def compose(self) -> ComposeResult:
         """Compose the fields; those of a service show only for one."""
@@ -323,7 +319,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
             self.query_one("#key", Input).value = ""
         async with self._writing:
             configuration, note = await asyncio.to_thread(connect, typed, self._configuration)
-        self._saved = configuration  # Also where Esc closes the page before the note is read.
+            self._saved = configuration
         if note:
             await self._read(note)
         self.dismiss(configuration)
@@ -370,8 +366,3 @@ class ModelScreen(TryingScreen[Configuration | None]):
         event.stop()
         if self._noted is not None:
             self._noted.set()
-
-    @on(BusyLine.CancelRequested)
-    def action_close(self) -> None:
-        """Go back; what was typed here is forgotten, and a call that runs is ended."""
-        self.dismiss(self._saved)

@@ -17,10 +17,10 @@ from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.permission.fetch_modal import FetchModal
 from storyengine_tui.screens.models.permission.local_weights import LocalModel, local_models, shown_size, use
+from storyengine_tui.screens.models.trying_screen import SavingScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 from storyengine_tui.widgets.banner import Banner, Tone
 from storyengine_tui.widgets.dialogs.confirm_modal import ask_first
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class FoundModel:
     """The likely kind of the server, such as Ollama."""
 
 
-class ModelsHereScreen(OverlayScreen[Configuration | FoundModel | None]):
+class ModelsHereScreen(SavingScreen[Configuration | FoundModel | None]):
     """Ends with a found model to connect, or with the settings after a model was put to use."""
 
     CSS_PATH = "models_here_screen.tcss"
@@ -187,7 +187,9 @@ class ModelsHereScreen(OverlayScreen[Configuration | FoundModel | None]):
 
     async def _use(self, model: LocalModel) -> None:
         try:
-            configuration, note = await use(model.entry, self._configuration)
+            async with self._writing:
+                configuration, note = await use(model.entry, self._configuration)
+                self._saved = configuration
         except StoryEngineError as error:
             self._say(error.message, hint=error.hint)
             return
@@ -197,10 +199,6 @@ class ModelsHereScreen(OverlayScreen[Configuration | FoundModel | None]):
 
     def _say(self, text: str, *, hint: str = "") -> None:
         self.query_one("#result", Banner).show(text, hint=hint, tone=Tone.WARNING)
-
-    def action_close(self) -> None:
-        """Go back; nothing is changed."""
-        self.dismiss(None)
 
 
 def _is_same(one: FoundModel | LocalModel, other: FoundModel | LocalModel | None) -> bool:

@@ -1,7 +1,9 @@
 """The base of the pages that call a model or write the settings: one thing at a time, and what it said."""
 
+import asyncio
 from collections.abc import Coroutine
 
+from textual import on
 from textual.screen import ScreenResultType
 
 from core.domain.errors import StoryEngineError
@@ -20,10 +22,36 @@ def key_field() -> FormField:
     return FormField(password=True, compact=True, id="key", placeholder=hint)
 
 
-class TryingScreen(OverlayScreen[ScreenResultType]):
+class SavingScreen(OverlayScreen[ScreenResultType]):
+    """A page that writes the settings; what it wrote is its result also where Esc comes meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._saved: ScreenResultType | None = None
+        """The result of a page that is closed; to be set while `_writing` is held."""
+        self._writing = asyncio.Lock()
+        """Held while the settings are written, so that no change of them is lost."""
+
+    def action_close(self) -> None:
+        """Go back, once what is being written is; what was typed and not saved is forgotten."""
+        if self._writing.locked():
+            self.run_worker(self._close_once_written(), group="close", exit_on_error=False)
+        else:
+            self.dismiss(self._saved)
+
+    async def _close_once_written(self) -> None:
+        async with self._writing:
+            self.dismiss(self._saved)
+
+
+class TryingScreen(SavingScreen[ScreenResultType]):
     """A page with a busy line `#trying` and a banner `#result`."""
 
     _is_busy = False
+
+    @on(BusyLine.CancelRequested)
+    def _end_call(self) -> None:
+        self.action_close()
 
     def do(self, work: Coroutine[None, None, None]) -> None:
         """Do this, unless something is being done; say what is wrong if it fails."""

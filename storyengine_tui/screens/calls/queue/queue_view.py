@@ -143,14 +143,16 @@ class QueueView(CallsView):
                 return True
 
     def _do(self, command: Awaitable[object]) -> None:
-        self.run_worker(self._perform(command), group="queue", exit_on_error=False)
+        # A worker of the app: Esc right after the key does not take back what was asked for.
+        self.app.run_worker(self._perform(command), group="queue", exit_on_error=False)
 
     async def _perform(self, command: Awaitable[object]) -> None:
         try:
             await command
         except StoryEngineError as error:
             self.notify(str(error), severity="warning", markup=False)
-        self.post_message(self.ReloadWanted())
+        if self.is_attached:
+            self.post_message(self.ReloadWanted())
 
     def action_pause(self) -> None:
         """Begin nothing new."""

@@ -53,7 +53,6 @@ class AccountsScreen(TryingScreen[Configuration | None]):
         super().__init__()
         self._configuration = configuration
         self._session = session
-        self._is_changed = False
 
     def compose(self) -> ComposeResult:
         """Compose the list over the fields of one account."""
@@ -152,16 +151,12 @@ class AccountsScreen(TryingScreen[Configuration | None]):
 
     async def _save(self) -> None:
         typed = self._typed
-        self._configuration = await asyncio.to_thread(typed.save, self._configuration)
-        self._is_changed = True
+        async with self._writing:
+            self._configuration = await asyncio.to_thread(typed.save, self._configuration)
+            self._saved = self._configuration
         choice = self.query_one("#account", Select)
         choice.set_options(self._options)
         choice.value = typed.name
         self.query_one("#key", Input).value = ""
         self._show_list()
         self.say(f"Saved. Write {typed.name}:MODEL as the model of an agent or a character.")
-
-    @on(BusyLine.CancelRequested)
-    def action_close(self) -> None:
-        """Go back; what was typed and not saved is forgotten, and a call that runs is ended."""
-        self.dismiss(self._configuration if self._is_changed else None)

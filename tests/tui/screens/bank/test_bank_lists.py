@@ -1,5 +1,6 @@
 """The lists of the memory bank on tab 3: what they show, and what one key does with their items."""
 
+from asyncio import Event
 from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
@@ -225,6 +226,33 @@ async def test_the_sheet_shows_what_another_window_made_of_its_lines(desktop: De
             await tab.until(lambda: len(lines.rows) == 2)
             await writer.bank.reject([lines.rows[0].item])
             await tab.until(lambda: len(lines.rows) == 1)
+
+
+async def test_what_a_key_asked_for_on_the_sheet_is_stored_where_esc_comes_first(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reject, begun, may_go_on = Bank.reject, Event(), Event()
+
+    async def slow(bank: Bank, items: Sequence[Item], *, is_on: bool = True) -> Sequence[Item]:
+        begun.set()
+        await may_go_on.wait()
+        return await reject(bank, items, is_on=is_on)
+
+    monkeypatch.setattr(Bank, "reject", slow)
+    async with tab3(desktop, make_banked) as tab:
+        await tab.press("f3", "alt+c")
+        await tab.until(lambda: isinstance(tab.app.screen, SheetModal))
+        lines = tab.app.screen.query_one(ItemList)
+        await tab.until(lambda: len(lines.rows) == 2)
+        await tab.press("x")
+        await tab.until(begun.is_set)
+        await tab.press("escape")
+        await tab.until(lambda: not lines.is_attached)
+        may_go_on.set()
+        await tab.press("alt+c")
+        await tab.until(lambda: isinstance(tab.app.screen, SheetModal))
+        again = tab.app.screen.query_one(ItemList)
+        await tab.until(lambda: len(again.rows) == 1)
 
 
 async def test_a_key_shows_what_may_say_the_same_and_merges_one_group_after_the_other(

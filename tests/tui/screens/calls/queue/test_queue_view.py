@@ -168,6 +168,26 @@ async def test_p_pauses_the_queue_and_p_goes_on(desktop: Desktop) -> None:
         assert shown.queue.told == [("pause",), ("resume",)]
 
 
+async def test_what_a_key_asked_for_is_done_where_esc_comes_right_after_it(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pause, begun, may_go_on = QueueDouble.pause, asyncio.Event(), asyncio.Event()
+
+    async def slow(queue: QueueDouble) -> None:
+        begun.set()
+        await may_go_on.wait()
+        await pause(queue)
+
+    monkeypatch.setattr(QueueDouble, "pause", slow)
+    async with at_queue(desktop) as shown:
+        await shown.pilot.press("p")
+        await until(shown.pilot, begun.is_set)
+        await shown.pilot.press("escape")
+        await until(shown.pilot, lambda: shown.app.screen is shown.app.chapter)
+        may_go_on.set()
+        await shown.until_told("pause")
+
+
 async def test_a_queue_without_a_request_is_paused_as_well(desktop: Desktop) -> None:
     queue = QueueDouble()
     async with desktop.window(make_active) as (pilot, app):

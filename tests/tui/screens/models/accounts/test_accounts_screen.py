@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from textual.widgets import Input, Select, Static
 from core.config.sections import AccountSettings, AgentSettings, Profiles, ProfileSettings
 from core.config.settings import load_settings
 from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.screens.models.accounts.account_draft import AccountDraft
 from storyengine_tui.screens.models.accounts.accounts_screen import AccountsScreen
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
@@ -97,6 +99,31 @@ async def test_an_account_is_added_with_its_key_in_the_keyring_and_holds_at_once
     assert changed.settings.accounts == {"work": wanted}
     assert load_settings(changed.paths.config_file).accounts == {"work": wanted}
     assert KEY not in changed.paths.config_file.read_text()
+
+
+async def test_an_account_that_is_being_written_when_esc_is_pressed_holds_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save, begun, may_go_on = AccountDraft.save, Event(), Event()
+
+    def slow(draft: AccountDraft, before: Configuration) -> Configuration:
+        begun.set()
+        assert may_go_on.wait(20)
+        return save(draft, before)
+
+    monkeypatch.setattr(AccountDraft, "save", slow)
+    async with page_of(configuration(tmp_path)) as page:
+        page.enter(name="work", base_url=REMOTE)
+        await page.pilot.press("f9")
+        await until(page.pilot, begun.is_set)
+        await page.pilot.press("escape")
+        may_go_on.set()
+        await until(page.pilot, lambda: isinstance(page.app.screen, ModelScreen))
+        await page.pilot.press("escape")
+        await until(page.pilot, lambda: page.app.results)
+    [changed] = page.app.results
+    assert changed is not None, "it is in the settings"
+    assert list(changed.settings.accounts) == ["work"]
 
 
 async def test_what_is_not_on_the_page_stays_when_an_account_is_changed(tmp_path: Path) -> None:
