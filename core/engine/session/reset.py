@@ -31,19 +31,20 @@ async def reset_session(
     commands.require_resettable(writer.snapshot, why_not(writer.snapshot))
     await apply_when_idle(lambda snapshot: Changes(session_id=snapshot.session.id))
     await save("before the chapter was reset")
-    before = writer.snapshot.session
+    before, is_decided = writer.snapshot.session, False
 
     def reset(snapshot: Snapshot) -> Changes:
-        nonlocal before
+        nonlocal before, is_decided
         commands.require_resettable(snapshot, why_not(snapshot))
-        before = snapshot.session
+        before, is_decided = snapshot.session, True
         return _in_state(snapshot, SessionState.RESETTING, clock())
 
     try:
         await apply_when_idle(reset)
     except BaseException:  # cancelled too: it may be stored although this does not wait for it any more
-        with suppress(StoryEngineError):
-            await writer.apply(lambda snapshot: _beginning_undone(snapshot, before.state, clock()))
+        if is_decided:  # a second reset that is refused leaves the first alone
+            with suppress(StoryEngineError):
+                await writer.apply(lambda snapshot: _beginning_undone(snapshot, before.state, clock()))
         raise
     fresh = moves.new_session(clock(), session_id=SessionId(new_uuid()))
     try:

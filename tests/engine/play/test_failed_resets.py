@@ -1,14 +1,18 @@
 """A reset that cannot be completed: the chapter is as it was, and no empty one is left beside it."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
 from core.config.models.assignments import defaults_for
-from core.domain.errors import ErrorCode, StorageError
+from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
+from core.domain.ids import SessionId
 from core.domain.session.session_state import SessionState
+from core.domain.session.state_machine import Command
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
+from core.engine.session.reset import reset_session
 from core.providers.scripted.provider import ScriptedProvider
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
@@ -91,3 +95,42 @@ async def test_a_reset_that_is_cancelled_while_it_begins_leaves_the_chapter_as_i
     await session.edits.edit_tab1(Tab1Edit(title="The Lantern"))
     assert session.snapshot.session.state is state
     await session.aclose()
+
+
+class CreatesSlowly(MemoryStore):
+    """A store that takes its time over the chapter in place of one that is reset."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_come, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    async def create(self, changes: Changes) -> None:
+        if await self.sessions():
+            self.has_come.set()
+            await self.goes_on.wait()
+        await super().create(changes)
+
+
+async def test_a_second_reset_at_once_is_refused_and_leaves_the_first_alone() -> None:
+    store, both_are_saved = CreatesSlowly(), asyncio.Barrier(2)
+    engine = Engine(store, ScriptedProvider(), defaults_for("scripted"), label="here")
+    session = await engine.open(await engine.create())
+    await session.edits.edit_tab1(Tab1Edit(title="The Lamp"))
+
+    async def save(_: str) -> None:
+        await both_are_saved.wait()
+
+    why_not = partial(session.why_not, Command.RESET)
+
+    async def reset() -> SessionId:
+        return await reset_session(session._writer, session._apply_when_idle, save, why_not)
+
+    resets = [asyncio.create_task(reset()) for _ in range(2)]
+    await store.has_come.wait()
+    [refused], [first] = await asyncio.wait(resets, return_when=asyncio.FIRST_COMPLETED)
+    assert isinstance(refused.exception(), IllegalCommandError)
+    assert session.snapshot.session.state is SessionState.RESETTING
+    store.goes_on.set()
+    fresh = await first
+    await session.aclose()
+    assert [one.id for one in await engine.sessions()] == [fresh]
