@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 2.0
 """Seconds after which a call that waits asks again, in case no window told it of a free place."""
+LEAVE_SECONDS: Final = 10.0
+"""Seconds for which a call waits until the place of the call before it is left; a server may not answer."""
 
 
 class SharedLane:
@@ -50,7 +52,7 @@ class SharedLane:
         try:
             try:
                 if leaving := [task for task, of in self._leaving.items() if of == request.id]:
-                    await asyncio.wait(leaving)
+                    await asyncio.wait(leaving, timeout=LEAVE_SECONDS)
                 await self._until_taken(request)
             finally:
                 self._no_longer_waits(request)

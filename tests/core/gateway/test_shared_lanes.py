@@ -8,6 +8,7 @@ from core.domain.requests.request import BackgroundRequest, ReplyRequest, Reques
 from core.domain.requests.request_kinds import Level, RequestKind
 from core.domain.slot import Slot
 from core.engine.changes.moves import new_request
+from core.gateway import lanes
 from core.gateway.lanes import Lane
 from core.gateway.places import LanePlace
 from tests.core.gateway.test_lanes import Busy, until_still
@@ -123,4 +124,20 @@ async def test_the_next_call_of_a_request_keeps_its_place_although_the_last_one_
     assert not await places.take_place("work", 1, other), "another window has the place of a call that runs"
     calling.cancel()
     await asyncio.wait({calling})
+    await lane.aclose()
+
+
+async def test_a_place_that_cannot_be_left_holds_the_next_call_of_its_request_up_for_some_seconds_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lanes, "LEAVE_SECONDS", 0.0)
+    places, busy = SlowToForget(), Busy()
+    lane = Lane(lambda: busy, concurrency=1)
+    lane.share("work", places)
+    reply = ReplyRequest(slot=Slot.RED, text="And you?", **new_request(SESSION_ID, NOW))
+    async with asyncio.timeout(60):
+        for _ in range(2):
+            async with lane.turn(LanePlace(0), reply):
+                pass
+    places.goes_on.set()
     await lane.aclose()

@@ -56,7 +56,7 @@ async def test_a_removal_that_is_cancelled_half_way_removes_all_and_the_program_
 def test_the_program_waits_for_removals_in_that_one_way() -> None:
     places = [
         f"{path.name}:{node.lineno}"
-        for path in PRODUCT.glob("s*/**/*.py")
+        for path in PRODUCT.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Await)
         and isinstance(node.value, ast.Call)
