@@ -1,13 +1,15 @@
 """The run: windows that are processes, killed, closed and paused at random, and the rules afterwards."""
 
 import asyncio
+import os
 import random
+import signal
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import Final
+from typing import Final, LiteralString
 
 import psycopg
 
@@ -27,6 +29,15 @@ _LOOK_SECONDS: Final = 0.05
 _PAUSE_SECONDS: Final = 0.3
 _STUCK_SECONDS: Final = 60.0
 """Without any settled request for so long, the run is stuck."""
+
+_STATE: Final[Sequence[LiteralString]] = (
+    "SELECT now(), to_jsonb(paused) FROM queue_state paused",
+    "SELECT to_jsonb(chapter) FROM session chapter",
+    "SELECT to_jsonb(asked) FROM llm_request asked WHERE state NOT IN ('done', 'cancelled')",
+    "SELECT to_jsonb(call) FROM lane_call call",
+    "SELECT to_jsonb(held) FROM pg_locks held WHERE locktype = 'advisory' OR NOT granted",
+)
+"""What is printed of a run that is stuck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +116,21 @@ class QueueRun:
                 before, settled = settled, _settled(connection)
                 now = asyncio.get_running_loop().time()
                 since = now if settled != before else since
-                assert now - since < _STUCK_SECONDS, f"stuck after {settled} requests"
+                if now - since >= _STUCK_SECONDS:
+                    raise AssertionError(await self._stuck(connection, settled))
                 while planned and planned[0][0] <= settled:
                     await planned.pop(0)[1](engine)
                 await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _stuck(self, connection: psycopg.Connection[tuple[object, ...]], settled: int) -> str:
+        """Return what waits and who runs; the windows print what each of their tasks waits for."""
+        for window in self._windows.values():
+            if window.pid is not None and window.exitcode is None:
+                os.kill(window.pid, signal.SIGUSR1)
+        await asyncio.sleep(_PAUSE_SECONDS)
+        rows = [row for query in _STATE for row in connection.execute(query).fetchall()]
+        ends = {number: window.exitcode for number, window in self._windows.items()}
+        return "\n".join([f"stuck after {settled} requests; windows {ends}", *map(str, rows)])
 
     async def _go_on(self) -> bool:
         """Open the windows again that were closed; whether one plays."""

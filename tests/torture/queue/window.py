@@ -4,6 +4,7 @@ It has some chapters open, a GM for each who asks for whatever there is, and a m
 """
 
 import asyncio
+import os
 import random
 import signal
 import sys
@@ -258,6 +259,7 @@ async def main(orders: Orders) -> int:
     )
     leaving = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, leaving.set)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _print_tasks, orders.label, engine)
     sessions = [await engine.open(SessionId(UUID(chapter))) for chapter in orders.chapters]
     playing = asyncio.create_task(_all(Gm(engine, session, orders, chance) for session in sessions))
     left = asyncio.create_task(leaving.wait())
@@ -271,6 +273,13 @@ async def main(orders: Orders) -> int:
         await session.aclose()
     await engine.aclose()
     return 0 if is_over else LEFT
+
+
+def _print_tasks(label: str, engine: Engine) -> None:
+    """Print where each task of this window waits, and whether it takes the queue to be paused."""
+    print(f"{label} ({os.getpid()}): paused {engine.queue.is_paused}", file=sys.stderr)
+    for task in asyncio.all_tasks():
+        task.print_stack(file=sys.stderr)
 
 
 def run_window(orders: Orders) -> None:
