@@ -8,6 +8,8 @@ class QueueSwitch:
 
     def __init__(self, *, is_paused: bool = False) -> None:
         self._is_paused = is_paused
+        self.messages = 0
+        """Number of things that the database said: what was read before the last of them may be old."""
         self._listeners: list[Callable[[], None]] = []
 
     @property
@@ -17,6 +19,7 @@ class QueueSwitch:
 
     def turn(self, *, is_paused: bool) -> None:
         """Adopt what the database says."""
+        self.messages += 1
         if is_paused != self._is_paused:
             self._is_paused = is_paused
             for listener in tuple(self._listeners):
