@@ -12,7 +12,6 @@ from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.engine.services.speaking.heartbeats import answers_of, with_wishes
 from core.engine.services.speaking.hints import Hint, HintRules, hints_of
-from core.engine.services.takes.service import takes_of
 from core.engine.session.duration_history import find_last_duration
 from core.engine.sync.lore_reading import with_lore
 from core.storage.session_store import SessionStore
@@ -40,10 +39,6 @@ class SessionReader:
     async def canon(self, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
         """Return the events of prompts `first` to `last` that are the story."""
         return await self._store.canon(self.id, first=first, last=last)
-
-    async def takes(self, prompt_index: int) -> Sequence[tuple[Event, ...]]:
-        """Return the takes of a prompt in order, each with its events."""
-        return await takes_of(self._store, self.id, prompt_index)
 
     async def witnessed_by(self, slot: Slot) -> Sequence[Event]:
         """Return the events of the story that a character has witnessed."""
