@@ -20,11 +20,11 @@ from core.engine.catalog import SessionCatalog
 from core.engine.decisions import commands
 from core.engine.kinds.base import input_of
 from core.engine.queue.background import BackgroundWorker
+from core.engine.queue.changes import request_for_vectors
 from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.control import QueueControl
 from core.engine.queue.jobs import JobFactory
 from core.engine.queue.pause import QueueSwitch
-from core.engine.queue.vectors import request_for_vectors
 from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader

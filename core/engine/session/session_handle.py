@@ -33,8 +33,7 @@ from core.engine.services.bank.keeping import BankKeeping, EarlierItems
 from core.engine.services.bank.service import Bank
 from core.engine.services.takes.service import OpenTakes
 from core.engine.session.open_session import OpenSession
-from core.engine.session.quiesce import apply_when_idle
-from core.engine.session.reset import reset_session
+from core.engine.session.reset import apply_when_idle, reset_session
 from core.engine.session.session_edits import OpenSessionEdits
 from core.engine.session.session_reader import SessionReader
 from core.engine.sync.notifications import BankChanged
