@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 from core.domain.audience import Audience
 from core.domain.bank.details import ItemKind, StateDetails
-from core.domain.bank.fading import has_expired
-from core.domain.bank.item import Item, Replacement
+from core.domain.bank.item import Item, Replacement, has_expired
 from core.domain.bank.matching import state_key
 from core.domain.ids import ItemId, LogPlace, SessionId
 from core.domain.session.cast import Character

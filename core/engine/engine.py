@@ -20,11 +20,11 @@ from core.engine.catalog import SessionCatalog
 from core.engine.decisions import commands
 from core.engine.kinds.base import input_of
 from core.engine.queue.background import BackgroundWorker
+from core.engine.queue.changes import request_for_vectors
 from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.control import QueueControl
 from core.engine.queue.jobs import JobFactory
 from core.engine.queue.pause import QueueSwitch
-from core.engine.queue.vectors import request_for_vectors
 from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader
@@ -40,7 +40,6 @@ from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser
 from core.engine.session.money import Money
 from core.engine.session.session_handle import SessionHandle
-from core.engine.session.session_parts import SessionParts
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
 from core.gateway.embedding_service import EmbeddingPlan, EmbeddingService
@@ -165,23 +164,21 @@ class Engine(SessionCatalog):
         parts = (writer, jobs, self._backoffs, self._switch)
         worker, background = RequestWorker(*parts), BackgroundWorker(*parts)
         opened = SessionHandle(
-            SessionParts(
-                writer=writer,
-                builder=builder,
-                worker=worker,
-                background=background,
-                afterthoughts=Afterthoughts(writer, background, self._afterthoughts, self._idle_clock),
-                heartbeats=Heartbeats(writer, background, self._hints),
-                auto_saver=AutoSaver(writer, self.save_points),
-                condenser=Condenser(writer, background, builder, self.choices.condensing),
-                money=Money(writer, builder, self._gateway, self._guard, self._bank),
-                assist=Assist(writer, background, self._gateway),
-                cast_work=CastWork(writer, background, self._gateway),
-                backoffs=self._backoffs,
-                fades_at=self._fades_at,
-                make_vectors=partial(self._make_vectors, writer, background),
-                prepare_search=partial(self._make_vectors, writer, background, of_texts=True),
-            )
+            writer,
+            builder,
+            worker,
+            background,
+            AutoSaver(writer, self.save_points),
+            Condenser(writer, background, builder, self.choices.condensing),
+            self._backoffs,
+            afterthoughts=Afterthoughts(writer, background, self._afterthoughts, self._idle_clock),
+            heartbeats=Heartbeats(writer, background, self._hints),
+            money=Money(writer, builder, self._gateway, self._guard, self._bank),
+            assist=Assist(writer, background, self._gateway),
+            cast_work=CastWork(writer, background, self._gateway),
+            fades_at=self._fades_at,
+            make_vectors=partial(self._make_vectors, writer, background),
+            prepare_search=partial(self._make_vectors, writer, background, of_texts=True),
         )
         self.queue.add(ChapterQueue(writer, opened.cancel, opened.retry, background.put_back))
         return opened

@@ -40,8 +40,7 @@ from core.domain.story.secret import Secret
 from core.exchange.import_bounds import BoundExceededError, parse
 from core.exchange.integrity import audiences as audience_integrity
 from core.exchange.integrity import session as integrity
-from core.exchange.integrity.bank import problems_of_bank
-from core.exchange.integrity.condensed import problems_of_condensed
+from core.exchange.integrity.bank import problems_of_bank, problems_of_condensed
 from core.exchange.library.library_marks import BookMark, problems_of_book, problems_of_lore
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot

@@ -12,7 +12,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.cost import FREE
 from core.domain.requests.request import Request
-from core.ledger.amount import plain
+from core.ledger.prices import plain
 from core.ledger.words import dollars
 
 CHAPTER: Final = "chapter"

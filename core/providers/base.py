@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal, Protocol
 
-from core.config.models.sampling import NO_SAMPLING, Sampling
+from core.config.models.model_config import NO_SAMPLING, Sampling
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import Usage
 

@@ -20,8 +20,8 @@ from core.storage.changes import Changes
 from core.storage.library_store import DECIDED, LibraryCounts
 from db.errors import LOAD, SAVE
 from db.library import library_mapping as mapping
+from db.rows.chapter_mapping import proposal_values, to_proposal
 from db.rows.mapping import Values
-from db.rows.proposal_mapping import proposal_values, to_proposal
 from db.tables import (
     BOOK,
     BOOK_CHAPTER,

@@ -1,4 +1,4 @@
-"""Rows of tab 1, prompt blocks, lore, condensed memory and statuses, and the domain, both ways. Pure."""
+"""Rows of tab 1, prompt blocks, lore, condensed memory, statuses and proposals, and the domain, both ways."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,8 @@ from uuid import UUID
 
 from core.domain.agent_role import AgentRole
 from core.domain.audience import Audience
-from core.domain.ids import BlockId, CharacterId, SessionId
+from core.domain.ids import BlockId, CharacterId, ProposalId, RequestId, SessionId
+from core.domain.proposal import Occasion, Proposal, ProposalState, ProposedPart
 from core.domain.session.carry_over import NOTHING_CARRIED, CarriedLine, CarryKind, CarryOver
 from core.domain.session.lore import ChapterLorebook, Lorebooks
 from core.domain.session.profile import ADDED, Profile, Profiles
@@ -203,4 +204,38 @@ def to_statuses(rows: Sequence[Sequence[Any]] | None) -> Statuses:
     return tuple(
         EventStatus(prompt_index, take, ordinal, ContextStatus(status))
         for prompt_index, take, ordinal, status in rows or ()
+    )
+
+
+_PLAIN = ("id", "character_id", "why", "session_id", "request_id", "prompt_index", "created_at", "settled_at")
+
+
+def proposal_values(proposal: Proposal) -> Values:
+    """Return the row of a proposal."""
+    return {
+        **{name: getattr(proposal, name) for name in _PLAIN},
+        "part": proposal.part.value,
+        "occasion": proposal.occasion.value,
+        "state": proposal.state.value,
+        "before": [dict(record) for record in proposal.before],
+        "after": [dict(record) for record in proposal.after],
+    }
+
+
+def to_proposal(row: Any) -> Proposal:
+    """Return the proposal of a row."""
+    values = {name: getattr(row, name) for name in _PLAIN}
+    values |= {
+        "id": ProposalId(row.id),
+        "character_id": CharacterId(row.character_id),
+        "session_id": None if row.session_id is None else SessionId(row.session_id),
+        "request_id": None if row.request_id is None else RequestId(row.request_id),
+    }
+    return Proposal(
+        **values,
+        part=ProposedPart(row.part),
+        occasion=Occasion(row.occasion),
+        state=ProposalState(row.state),
+        before=tuple(row.before),
+        after=tuple(row.after),
     )

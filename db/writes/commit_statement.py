@@ -29,11 +29,11 @@ from db.rows.chapter_mapping import (
     condensed_values,
     lore_values,
     prompt_blocks_values,
+    proposal_values,
     status_values,
     tab1_values,
 )
 from db.rows.mapping import Values
-from db.rows.proposal_mapping import proposal_values
 from db.tables import (
     BANK_ACCESS,
     BANK_ITEM,

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from core.config.models.model_config import ModelConfig, PromptStyle
-from core.config.models.sampling import SMALL_SAMPLING
+from core.config.models.model_config import SMALL_SAMPLING, ModelConfig, PromptStyle
 from core.domain.agent_role import AgentRole
 
 LOCAL_MODEL = "smollm2-135m-instruct"

@@ -11,8 +11,7 @@ from datetime import datetime
 from math import log
 from typing import Final, NamedTuple
 
-from core.domain.bank.fading import strength_of
-from core.domain.bank.item import Item, ItemAccess
+from core.domain.bank.item import Item, ItemAccess, strength_of
 from core.domain.ids import ItemId, SessionId
 from core.domain.session.language import Language
 from core.text.graphemes import composed

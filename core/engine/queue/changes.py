@@ -1,16 +1,17 @@
-"""The GM's changes to the queue of a chapter, as pure functions from a snapshot to changes (design 17)."""
+"""Changes to the queue of a chapter, the GM's and requests for vectors, as pure functions (design 17)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from core.domain.errors import IllegalCommandError
-from core.domain.ids import RequestId, new_uuid
+from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request, SummaryRequest
-from core.domain.requests.request_kinds import BAND
-from core.engine.changes.moves import given_up, with_all_tries
+from core.domain.requests.request_kinds import BAND, KIND_SPECS, RequestKind
+from core.engine.changes.moves import given_up, new_work, with_all_tries
 from core.engine.decisions import commands, tab1_commands
 from core.engine.decisions.commands import find_request
+from core.engine.kinds.bank.embedding import OF_TEXTS
 from core.engine.kinds.registry import handler_of
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
@@ -138,3 +139,28 @@ def _in_order(wanted: Sequence[Request], before: Sequence[Request], now: datetim
     if number > last:
         raise IllegalCommandError("The order of this queue cannot be changed any more; let some of it run.")
     return tuple(moved)
+
+
+def vectors_due(
+    snapshot: Snapshot, now: datetime, *, of_texts: bool = False
+) -> tuple[BackgroundRequest, ...]:
+    """Return the request for vectors after items were stored or changed, or for those of texts too.
+
+    None where no bank is kept, and where one waits, runs, or needs the GM: that one makes all of them. One
+    whose tries an outage used up begins again.
+    """
+    spec = KIND_SPECS[RequestKind.EMBEDDING]
+    requests = (one for one in snapshot.requests if isinstance(one, BackgroundRequest))
+    there = [one for one in requests if one.kind is RequestKind.EMBEDDING]
+    there = [one for one in there if one.text == OF_TEXTS or not of_texts]
+    is_possible = snapshot.session.keeps_bank and snapshot.session.state in spec.runs_in
+    if not is_possible or not all(one.has_another_round for one in there):
+        return ()
+    if there:
+        return tuple(with_all_tries(one, now) for one in there)
+    return (replace(request_for_vectors(snapshot.session.id, now), text=OF_TEXTS if of_texts else ""),)
+
+
+def request_for_vectors(session_id: SessionId, now: datetime) -> BackgroundRequest:
+    """Return a request for vectors; one that stands for a search of the GM is never stored."""
+    return BackgroundRequest(**new_work(RequestKind.EMBEDDING, session_id, now))

@@ -22,7 +22,7 @@ from core.domain.session.session import Session, Tab1Inputs
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.changes.moves import new_work
-from core.engine.kinds.cast.work import Work, sheet_of
+from core.engine.kinds.cast.handler import Work, sheet_of
 from core.engine.queue.background import BackgroundWorker
 from core.engine.session.session_reader import SessionReader
 from core.engine.sync.session_writer import SessionWriter

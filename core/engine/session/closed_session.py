@@ -12,6 +12,7 @@ from core.domain.ids import SessionId
 from core.engine.scene.service import Scene
 from core.engine.services.bank.keeping import keep_bank, material
 from core.engine.services.bank.service import Bank
+from core.engine.services.takes.service import Takes
 from core.engine.session.session_edits import SessionEdits
 from core.engine.session.session_reader import SessionReader
 from core.engine.sync.session_writer import Decide
@@ -48,6 +49,11 @@ class ClosedSession:
     def edits(self) -> SessionEdits:
         """The commands that change texts, canon, prompt blocks and lore; made on first use."""
         return SessionEdits(self, ContextBuilder(self._choices), self._clock)
+
+    @cached_property
+    def takes(self) -> Takes:
+        """The commands on the newest prompt that ask no model; made on first use."""
+        return Takes(self, self._store, self.reads.id, self._clock)
 
     async def apply(self, decide: Decide, *, needs_memory: bool = False) -> Changes:
         """Decide a change on the stored session, with its memory if it needs that, and store it."""

@@ -19,7 +19,14 @@ from core.domain.errors import ErrorCode
 from core.providers.answer import Answer, AnswerChunk, cut_off
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.openai.chunks import ChunkReader
-from core.providers.openai.dialect import Dialect, adapted, parameters, refused_fields
+from core.providers.openai.dialect import (
+    Dialect,
+    adapted,
+    bridged,
+    must_alternate,
+    parameters,
+    refused_fields,
+)
 from core.providers.openai.errors import (
     KEY_HINT,
     URL_HINT,
@@ -29,7 +36,6 @@ from core.providers.openai.errors import (
     provider_error,
     read_fault,
 )
-from core.providers.openai.roles import bridged, must_alternate
 
 if TYPE_CHECKING:
     import httpx2

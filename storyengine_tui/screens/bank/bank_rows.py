@@ -10,8 +10,7 @@ from typing import Final
 from core.context.bank import BankChapter, Remembered
 from core.context.visibility import names_of
 from core.domain.bank.details import ItemKind, QuoteDetails, StateDetails, ThreadDetails, texts_of
-from core.domain.bank.fading import strength_of
-from core.domain.bank.item import Item, ItemAccess, Validation
+from core.domain.bank.item import Item, ItemAccess, Validation, strength_of
 from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from core.domain.slot import Slot

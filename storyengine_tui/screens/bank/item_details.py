@@ -7,8 +7,7 @@ from datetime import datetime
 from core.context.visibility import names_of
 from core.domain.bank.details import Exposed
 from core.domain.bank.evidence import Evidence
-from core.domain.bank.fading import exposure_of, strength_of
-from core.domain.bank.item import Item, ItemAccess, ItemOrigin, SourceOrigin
+from core.domain.bank.item import Item, ItemAccess, ItemOrigin, SourceOrigin, exposure_of, strength_of
 from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from core.engine.services.bank.provenance import Author, ItemProvenance

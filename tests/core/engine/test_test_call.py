@@ -8,7 +8,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import RequestRecord, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.engine.kinds.test_call import TEST_VERSION, new_test_call, record_of_test_call
-from core.engine.session.duration_history import last_duration
+from core.engine.session.session_reader import last_duration
 from core.gateway.model_gateway import CallResult
 from tests.core.engine.decisions.test_transitions import a_trail
 from tests.core.rooms.simulation import START, active

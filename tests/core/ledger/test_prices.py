@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from core.domain.requests.cost import LOCAL, PROVIDER, YOURS, Cost, UnitPrices
 from core.domain.requests.request import Usage
-from core.ledger.amount import amount_of, plain
-from core.ledger.prices import ON_THIS_MACHINE, PriceBook, Quote, cost_of, forecast_of
+from core.ledger.prices import ON_THIS_MACHINE, PriceBook, Quote, amount_of, cost_of, forecast_of, plain
 
 pytestmark = pytest.mark.anyio
 

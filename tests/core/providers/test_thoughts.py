@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.providers.thoughts import ThoughtFilter
+from core.providers.answer import ThoughtFilter
 
 
 def seen(pieces: list[str]) -> tuple[list[str], bool]:

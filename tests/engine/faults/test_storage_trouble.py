@@ -232,7 +232,7 @@ async def test_our_own_lock_that_the_server_has_not_given_up_yet_is_waited_for(
 async def test_closing_does_not_wait_for_a_store_that_stays_away(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.engine.session.session_handle.CLOSE_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("core.engine.session.open_session.CLOSE_TIMEOUT_SECONDS", 0.1)
     monkeypatch.setattr("core.engine.queue.worker.Worker.patience", 0.1)
     outage = Outage(store)
     session_id = await playable(store)

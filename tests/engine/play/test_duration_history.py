@@ -9,7 +9,7 @@ from core.domain.ids import ArtifactId, RequestId, SessionId, new_uuid
 from core.domain.requests.request import Artifact
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
-from core.engine.session.duration_history import last_duration
+from core.engine.session.session_reader import last_duration
 from core.providers.scripted.script import Entry, ScriptMatch
 from db.store import PostgresStore
 from tests.core.values.sessions import NOW

@@ -7,8 +7,7 @@ from math import hypot, log
 
 from core.context.bank import BankChapter
 from core.domain.bank.details import NAMED, ItemKind, texts_of
-from core.domain.bank.fading import has_expired
-from core.domain.bank.item import Item, ItemAccess, Replacement, Validation
+from core.domain.bank.item import Item, ItemAccess, Replacement, Validation, has_expired
 from core.domain.bank.matching import SAME_BY_MEANING
 from core.domain.bank.pieces import NearPiece, PieceVector
 from core.domain.bank.recall import (

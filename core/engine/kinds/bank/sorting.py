@@ -17,8 +17,7 @@ from core.agents.bank.scan_answer import LONGEST_TEXT
 from core.context.visibility import items_known_to_all_of
 from core.domain.audience import Audience
 from core.domain.bank.details import EventDetails, ItemKind, QuoteDetails, TraitDetails
-from core.domain.bank.fading import faded_since
-from core.domain.bank.item import MOST_EVIDENCE, Item, Validation
+from core.domain.bank.item import MOST_EVIDENCE, Item, Validation, faded_since
 from core.domain.bank.joining import followed, proved_by
 from core.domain.bank.matching import BankIndex, Likeness, Match, Similar, has_same_text
 from core.domain.ids import ItemId

@@ -1,4 +1,4 @@
-"""Handles afterthoughts, with which a character adds something, and heartbeats, which ask whether it would.
+"""Handles afterthoughts, with which a character adds something to its reply unasked.
 
 What it decided, and why, is kept in the provenance alone; no input has it.
 """
@@ -154,38 +154,3 @@ async def _added(
             return _SAID_NOTHING, call_records.noting((f"This addition, because it repeats {repeated.what}",))
     used = {**metadata_of(context.lore_uses), **recall_use.metadata_of(context.recalled)}
     return AfterthoughtMade(text, used), call_records
-
-
-@dataclass(frozen=True, slots=True)
-class HeartbeatOutcome:
-    """The character was asked, or no longer needs to be."""
-
-
-class HeartbeatHandler(BackgroundHandler[HeartbeatOutcome]):
-    """Handles heartbeats, whose answers are hints to the GM alone.
-
-    The request's text is the number of the prompt of the character's last reply.
-    """
-
-    async def run(
-        self, job: Job, request: BackgroundRequest
-    ) -> tuple[HeartbeatOutcome | Failed, CallRecords]:
-        """Make the one call, if the character is still in the scene and silent."""
-        slot = request.slot
-        last = int(request.text) if request.text.isdecimal() else 0
-        session = job.snapshot.session
-        if slot is None or slot not in session.here or _has_spoken(job.snapshot, slot, last):
-            return HeartbeatOutcome(), CallRecords()
-        choice, builder = called_with(job, AgentRole.CHARACTER, slot, request.model)
-        asked = speaking.heartbeat(choice.style, max(1, session.prompt_index - last))
-        known = await job.known_to(slot, "")
-        question = await input_of(builder, known, asked.text, is_new=False)
-        question = replace(question, schema=speaking.HEARTBEAT)
-        answer = await job.calls.make(asked.marked(question), choice)
-        if answer.error is not None:
-            return failure_unless_gm_needed(answer) or HeartbeatOutcome(), answer.call_records
-        return HeartbeatOutcome(), answer.call_records
-
-
-def _has_spoken(snapshot: Snapshot, slot: Slot, last: int) -> bool:
-    return any(event.slot is slot and event.prompt_index > last for event in snapshot.recent)

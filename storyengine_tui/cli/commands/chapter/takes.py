@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from core.domain.clock import utc_now
 from core.domain.requests.request import RequestState
 from core.domain.story.event import Event, Role
 from core.engine.services.takes import commands
@@ -35,7 +34,7 @@ async def branch(
 async def undo(session: SessionArgument) -> None:
     """Take the newest prompt of a chapter back; `redo` brings it back."""
     async with closed_chapter(session, "undo it there") as chapter:
-        await chapter.apply(lambda now: commands.undo(now, utc_now()), needs_memory=True)
+        await chapter.takes.undo()
         last = (await chapter.reads.load()).session.prompt_index
     now = counted(last, "prompt")
     say(f"Undone: the chapter has {now} now. The text is in its panel; `redo` brings it back.")
@@ -44,7 +43,7 @@ async def undo(session: SessionArgument) -> None:
 async def redo(session: SessionArgument) -> None:
     """Bring back the prompt that was undone last."""
     async with closed_chapter(session, "redo it there") as chapter:
-        await chapter.apply(lambda now: commands.redo(now, utc_now()), needs_memory=True)
+        await chapter.takes.redo()
         last = (await chapter.reads.load()).session.prompt_index
     say(f"Prompt {last} is back.")
 
@@ -58,12 +57,11 @@ async def take(
     """List the takes of the newest prompt, or choose the one that counts."""
     async with closed_chapter(session, "choose it there") as chapter:
         prompt, _ = commands.newest(await chapter.reads.load())
-        takes = await chapter.reads.takes(prompt.prompt_index)
         if number is not None:
-            chosen = next((events for events in takes if events[0].take == number), ())
-            await chapter.apply(lambda now: commands.choose_take(now, chosen, utc_now()), needs_memory=True)
+            await chapter.takes.choose(number)
             say(f"Take {number} counts now.")
             return
+        takes = await chapter.takes.listed()
     for events in takes:
         mark = "*" if events[0].take == prompt.take else " "
         say(f"{mark} {events[0].take}  {' '.join(_reply(events).split())}")

@@ -1,13 +1,19 @@
-"""The base of the groups of actions of tab 2, which the page adopts."""
+"""The base of the groups of actions of tab 2, which the page adopts, and the small ones of them."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from core.domain.slot import Slot
+from core.domain.story.context_status import ContextStatus, status_of
+from core.domain.story.event import Event
 from storyengine_tui.screens.play.composer.composer import Composer
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
-from storyengine_tui.screens.play.play_view import PlayView
+from storyengine_tui.screens.play.play_view import PlayView, ending_consequences, has_short_chunk
+from storyengine_tui.screens.play.scene.sent_view import NEXT, said_of
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
+from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import SessionTab
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
@@ -39,3 +45,87 @@ class PageActions:
     def follow_reply(self) -> None:
         """Scroll the transcript to its end."""
         self.reading.go("end")
+
+
+class PanelActions(PageActions):
+    """Actions of tab 2 about where the GM reads and writes."""
+
+    def action_read(self, way: str) -> None:
+        """Scroll the transcript: `page_up`, `page_down` or `end`."""
+        self.reading.go(way)
+
+    def action_write(self) -> None:
+        """Go back to the panel."""
+        self.page.on_tab_shown()
+
+    def action_next_panel(self) -> None:
+        """Write to the next character."""
+        self.sender.has_picked = True
+        self.composer.show_next(self.composer.slot)
+        self.page.on_tab_shown()
+
+    def action_panel(self, number: int) -> None:
+        """Write to the character in this slot."""
+        if Slot(number) in self.session.snapshot.session.slots:
+            self.sender.has_picked = True
+            self.composer.show(Slot(number), takes_focus=True)
+
+
+class EndingActions(PageActions):
+    """Ends the chapter; what may be lost or missed by that is asked about."""
+
+    def action_end_chapter(self) -> None:
+        """End the chapter; ask first if it looks unfinished, or the memory bank has new items.
+
+        The specification has the button summarise immediately. But an ended chapter cannot be continued, so
+        one key does not end an unfinished one: with text in a panel, with a short last chunk, or before the
+        first prompt, the GM reads what will happen and can cancel.
+        """
+        if self.session.snapshot.session.keeps_bank:
+            work = self._ask_with_bank(self.session)
+            run_in_background(self.page, work, group="end chapter", exclusive=True)
+        else:
+            self._ask(self.session)
+
+    async def _ask_with_bank(self, session: "SessionHandle") -> None:
+        """Do the same in a chapter with a memory bank, once its new items are counted."""
+        new = await self.page.perform(session.bank.count_new())
+        # Where the bank cannot be read a banner says so, and the chapter can end all the same.
+        if self.page.shows(session):
+            self._ask(session, new or 0)
+
+    def _ask(self, session: "SessionHandle", new_items: int = 0) -> None:
+        waiting = [area.slot for area in self.composer if not area.is_blank]
+        chapter = session.snapshot.session
+        if not (waiting or new_items or has_short_chunk(chapter)):
+            self.page.do(session.end_chapter())
+            return
+        text = ending_consequences(chapter, waiting, new_items)
+        question = ConfirmModal("End the chapter?", text, confirm="End Chapter")
+        self.page.ask_for(question, lambda _: session.end_chapter())
+
+
+class SendingActions(PageActions):
+    """Actions of tab 2 on lines that models are sent."""
+
+    def action_mark_here(self) -> None:
+        """Go on to the next status of the line at the cursor."""
+        event = self.reading.marked_event
+        if event is not None:
+            self._send(event, NEXT[status_of(event, self.session.snapshot.statuses)])
+
+    def action_send(self, status: str) -> None:
+        """Give the line at the cursor this status."""
+        event = self.reading.marked_event
+        if event is not None:
+            self._send(event, ContextStatus(status))
+
+    def _send(self, event: Event, status: ContextStatus) -> None:
+        self.page.do(self._store(self.session, event, status))
+
+    async def _store(self, session: "SessionHandle", event: Event, status: ContextStatus) -> None:
+        await session.scene.set_status([event], status)
+        boundary = session.snapshot.session.boundary
+        # One at a time: they would lie above each other while the key is pressed.
+        self.page.app.clear_notifications()
+        self.page.notify(said_of(event, status, boundary), timeout=4, markup=False)

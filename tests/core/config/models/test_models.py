@@ -8,9 +8,8 @@ import pytest
 
 from core.config.models.accounts import accounts_of
 from core.config.models.assignments import choose_model, choose_models, defaults_for, setting_of
-from core.config.models.model_config import PromptStyle
+from core.config.models.model_config import NO_SAMPLING, SMALL_SAMPLING, PromptStyle
 from core.config.models.model_defaults import LOCAL_MODEL
-from core.config.models.sampling import NO_SAMPLING, SMALL_SAMPLING
 from core.config.sections import AgentSettings, ProfileName, ProfileSettings, ProviderName
 from core.config.settings import load_settings
 from core.domain.agent_role import AgentRole

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from core.domain.bank.checks import problems_of
 from core.domain.bank.details import DETAILS_OF, EventDetails, ItemKind, MemoryType, TraitDetails
-from core.domain.bank.fading import has_expired, strength_of
-from core.domain.bank.item import Item, Validation
+from core.domain.bank.item import Item, Validation, has_expired, strength_of
 from tests.core.values.bank import fact
 
 PROMPTS = st.integers(0, 10_000)

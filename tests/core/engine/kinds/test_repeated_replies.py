@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from core.agents.role.prompt_file import load_prompt
-from core.config.models.model_config import PromptStyle
-from core.config.models.sampling import SMALL_SAMPLING
+from core.config.models.model_config import SMALL_SAMPLING, PromptStyle
 from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import ReplyRequest

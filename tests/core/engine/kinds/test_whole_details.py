@@ -16,8 +16,7 @@ from core.domain.bank.details import (
     ThreadDetails,
     TraitDetails,
 )
-from core.domain.bank.fading import exposure_of
-from core.domain.bank.item import ItemOrigin, SourceOrigin, Validation
+from core.domain.bank.item import ItemOrigin, SourceOrigin, Validation, exposure_of
 from core.domain.bank.joining import filled, followed
 from core.domain.slot import Slot
 from core.engine.services.bank.changes import edited, merged

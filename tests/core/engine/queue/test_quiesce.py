@@ -10,7 +10,7 @@ from core.domain.requests.request import RequestState
 from core.engine.decisions import commands
 from core.engine.decisions.tab1_commands import retitle
 from core.engine.decisions.transitions import settle
-from core.engine.session.quiesce import apply_when_idle
+from core.engine.session.reset import apply_when_idle
 from core.gateway.call_records import CallRecords
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
@@ -72,7 +72,7 @@ async def test_what_waits_is_stopped_before_what_runs_and_each_is_settled_before
 async def test_a_call_that_cannot_be_stopped_is_told_and_nothing_is_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("core.engine.session.quiesce.STOP_TIMEOUT_SECONDS", 0.02)
+    monkeypatch.setattr("core.engine.session.reset.STOP_TIMEOUT_SECONDS", 0.02)
     simulation = active()
     simulation.submit("One")
     scene = Scene(simulation.snapshot)

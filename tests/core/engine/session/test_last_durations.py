@@ -12,7 +12,7 @@ from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import Artifact
 from core.domain.session.session import SessionSummary
 from core.domain.session.session_state import SessionState
-from core.engine.session.duration_history import (
+from core.engine.session.session_reader import (
     MAX_SESSIONS_SCANNED,
     NEWEST,
     find_last_duration,

@@ -8,10 +8,16 @@ import pytest
 from core.domain.ids import SessionId, new_uuid
 from core.domain.proposal import Occasion
 from core.library.characters.character import LibraryCharacter, Topic, Trait
-from core.library.proposals import merging
+from core.library.proposals import of_chapter
 from core.library.proposals.exposure import after_mentions, faded, mentions, neglected
-from core.library.proposals.merging import duplicates, merged, similarity
-from core.library.proposals.of_chapter import of_exposure, of_fading, of_merging
+from core.library.proposals.of_chapter import (
+    duplicates,
+    merged,
+    of_exposure,
+    of_fading,
+    of_merging,
+    similarity,
+)
 from core.library.proposals.taking import taken
 from tests.core.library.proposals.proposal_samples import NOW, mira
 
@@ -114,7 +120,7 @@ def test_each_of_many_topics_is_read_once_and_not_for_each_other_one(monkeypatch
         read.append(text)
         return text.split()
 
-    monkeypatch.setattr(merging, "words_of", words)
+    monkeypatch.setattr(of_chapter, "words_of", words)
     assert not [*duplicates([Topic(name=str(number)) for number in range(20)])]
     assert len(read) <= 40
 

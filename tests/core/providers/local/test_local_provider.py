@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from core.config.files.paths import Paths
-from core.config.models.sampling import SMALL_SAMPLING
+from core.config.models.model_config import SMALL_SAMPLING
 from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
 from core.providers.local.provider import LocalProvider

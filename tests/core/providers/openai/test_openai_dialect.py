@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.config.models.sampling import Sampling
+from core.config.models.model_config import Sampling
 from core.providers.base import ChatMessage, ModelRequest
 from core.providers.openai.dialect import Dialect, SchemaMode, adapted, parameters, refused_fields
 from core.providers.openai.errors import ServiceFault

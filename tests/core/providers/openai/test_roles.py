@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.providers.base import ChatMessage
+from core.providers.openai.dialect import OPENING, bridged, must_alternate
 from core.providers.openai.provider import OpenAIProvider
-from core.providers.openai.roles import OPENING, bridged, must_alternate
 from tests.core.providers.asking import ask, request
 from tests.http_faults import FaultServer
 

@@ -16,8 +16,8 @@ from core.library.cards.card_file import CardFormat
 from core.library.cards.png import plain_picture
 from core.library.characters.character import LibraryCharacter
 from storyengine_tui.screens.setup.cast_panels import AgentPanel
+from storyengine_tui.screens.setup.casting.casting import PickScreen
 from storyengine_tui.screens.setup.casting.compare_screen import CompareScreen, ShortenModal
-from storyengine_tui.screens.setup.casting.pick_screen import PickScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.theme import colour_of
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal

@@ -11,9 +11,9 @@ from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
+from storyengine_tui.screens.setup.casting.casting import PickScreen
 from storyengine_tui.screens.setup.casting.compare_screen import CompareScreen, ShortenModal
 from storyengine_tui.screens.setup.casting.offers_screen import OffersScreen
-from storyengine_tui.screens.setup.casting.pick_screen import PickScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.core.library.cards.card_samples import V3, text_of
