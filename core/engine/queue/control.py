@@ -64,8 +64,7 @@ class QueueControl:
 
     async def entries(self) -> Sequence[QueueEntry]:
         """Return every open, failed and dead request of all chapters, in the order of taking."""
-        before = self._switch.messages
-        self._adopt(before, is_paused=await self._store.is_paused())
+        await self._switch.learn(self._store.is_paused)
         queued = await self._store.requests()
         return entries_of(queued, self._choices, self._clock(), is_paused=self.is_paused)
 
@@ -169,14 +168,11 @@ class QueueControl:
             await asyncio.wait(self._tasks)
 
     async def _set_paused(self, *, is_paused: bool) -> None:
-        before = self._switch.messages
-        await self._store.set_paused(is_paused=is_paused)
-        self._adopt(before, is_paused=is_paused)
+        async def store() -> bool:
+            await self._store.set_paused(is_paused=is_paused)
+            return is_paused
 
-    def _adopt(self, before: int, *, is_paused: bool) -> None:
-        """Adopt what was read or stored, unless a message came meanwhile: one that is newer comes too."""
-        if self._switch.messages == before:
-            self._switch.turn(is_paused=is_paused)
+        await self._switch.learn(store)
 
     async def _do(self, signal: QueueSignal, request_id: RequestId) -> bool:
         """Do it where the chapter is open, or in the database; False where another window was asked to."""

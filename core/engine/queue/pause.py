@@ -1,6 +1,6 @@
 """Whether the queue is paused: then nothing new begins, in any window of this database (design 17)."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 
 class QueueSwitch:
@@ -8,8 +8,7 @@ class QueueSwitch:
 
     def __init__(self, *, is_paused: bool = False) -> None:
         self._is_paused = is_paused
-        self.messages = 0
-        """Number of things that the database said: what was read before the last of them may be old."""
+        self._messages = 0
         self._listeners: list[Callable[[], None]] = []
 
     @property
@@ -19,11 +18,18 @@ class QueueSwitch:
 
     def turn(self, *, is_paused: bool) -> None:
         """Adopt what the database says."""
-        self.messages += 1
+        self._messages += 1
         if is_paused != self._is_paused:
             self._is_paused = is_paused
             for listener in tuple(self._listeners):
                 listener()
+
+    async def learn(self, ask: Callable[[], Awaitable[bool]]) -> None:
+        """Adopt the answer to `ask`, unless a message comes meanwhile: one of any newer change comes too."""
+        before = self._messages
+        is_paused = await ask()
+        if self._messages == before:
+            self.turn(is_paused=is_paused)
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after every change; return what ends that."""

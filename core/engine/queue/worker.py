@@ -62,6 +62,10 @@ class Worker(SessionTask):
         """Whether nothing new begins."""
         return self._switch.is_paused
 
+    async def learn_pause(self) -> None:
+        """Ask the database whether the queue is paused, where no message of that may have come."""
+        await self._switch.learn(self._writer.store.queue.is_paused)
+
     def start(self) -> None:
         """Start the task, unless it runs already."""
         self._unwanted.clear()

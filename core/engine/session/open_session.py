@@ -67,7 +67,8 @@ class OpenSession:
         writer = self._writer
         self.id = writer.snapshot.session.id
         self._store, self._clock = writer.store, writer.clock
-        self._follower, self._watch = Follower(writer), LeaseWatch(writer)
+        self._follower = Follower(writer)
+        self._watch = LeaseWatch(writer, self._worker.learn_pause)
         self._closing: asyncio.Task[None] | None = None
         writer.on_adopted = self._wake
         writer.on_locked_out = self._follower.start

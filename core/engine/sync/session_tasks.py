@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from typing import ClassVar, Final
 
 from core.domain.errors import StorageError, StoryEngineError
@@ -90,18 +91,20 @@ class LeaseWatch(SessionTask):
     """A background task that waits until the lock's connection is lost, then checks for another writer.
 
     It does not reacquire the lock, so that an idle window does not lock others out; the next change does.
+    Until then no message of a pause comes, so it asks for that too.
     """
 
     name = "lease watch"
 
-    def __init__(self, writer: SessionWriter) -> None:
-        self._writer = writer
+    def __init__(self, writer: SessionWriter, learn_pause: Callable[[], Awaitable[None]]) -> None:
+        self._writer, self._learn_pause = writer, learn_pause
 
     async def _run(self) -> None:
         while (lease := self._writer.lease) is not None:
             await lease.until_lost()
             try:
                 holder = await self._writer.store.writer_of(lease.session_id)
+                await self._learn_pause()
             except StorageError as error:
                 log.warning("the writer could not be queried", exc_info=error)
             else:

@@ -11,6 +11,7 @@ from core.engine.sync.notifications import PromptReturned, QueuePaused, QueueRes
 from tests.engine.queue.test_queue import a_window
 from tests.engine.queue.test_queue import url as url
 from tests.engine.queue.test_queue import work_as_a_kind as work_as_a_kind
+from tests.engine.windows import end_writers
 
 pytestmark = pytest.mark.anyio
 
@@ -61,3 +62,17 @@ async def test_what_waits_begins_as_soon_as_another_window_resumes_the_queue(
             await here.engine.queue.resume()
             for request in (asked, extra):
                 assert (await there.session.wait(request)).state is RequestState.DONE
+
+
+async def test_a_window_that_lost_its_connection_while_the_queue_was_paused_learns_that_it_goes_on(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.engine.sync.session_tasks.POLL_SECONDS", 0.05)
+    async with a_window(url) as here, a_window(url, label="there") as there:
+        await here.engine.queue.pause()
+        await there.ears.hear(QueuePaused)
+        asked = await there.session.submit_prompt(Slot.RED, "Who is there?")
+        await asyncio.to_thread(end_writers, url)
+        async with asyncio.timeout(60):
+            await here.engine.queue.resume()
+            assert (await there.session.wait(asked)).state is RequestState.DONE

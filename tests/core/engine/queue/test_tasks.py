@@ -47,7 +47,7 @@ def worker(scene: Scene) -> RequestWorker:
 
 TASKS: dict[str, Callable[[Scene], Task]] = {
     "follower": lambda scene: Follower(scene.writer),
-    "lease watch": lambda scene: LeaseWatch(scene.writer),
+    "lease watch": lambda scene: LeaseWatch(scene.writer, worker(scene).learn_pause),
     "save slots": lambda scene: AutoSaver(scene.writer, SavePoints(scene.store, lambda: NOW)),
     "request worker": worker,
 }
@@ -88,7 +88,7 @@ async def test_the_loss_of_the_lock_is_told_as_soon_as_another_window_writes(
 ) -> None:
     monkeypatch.setattr("core.engine.sync.session_tasks.POLL_SECONDS", 0.0)
     scene = Scene()
-    watch = LeaseWatch(scene.writer)
+    watch = LeaseWatch(scene.writer, worker(scene).learn_pause)
     watch.start()
     scene.lease.lose()
     for _ in range(5):
