@@ -105,7 +105,7 @@ def with_text(chapter: str, text: str) -> str:
 def without_text(chapter: str, text: str) -> str:
     """Return the text of a chapter without one that was put behind it: the last that stands by itself.
 
-    Where the GM has gone on in its paragraph, that stays. The text of a chapter without it is as it was.
+    Words of the GM behind it in its paragraph stay. A chapter that does not have it is not changed.
     """
     alone = rf"(?:\A|{_BETWEEN}){re.escape(text)}"
     places = [*re.finditer(rf"{alone}(?={_BETWEEN}|\s*\Z)", chapter)] or [*re.finditer(alone, chapter)]
