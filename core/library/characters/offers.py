@@ -103,7 +103,7 @@ def with_text(chapter: str, text: str) -> str:
 
 
 def without_text(chapter: str, text: str) -> str:
-    """Return the text of a chapter without one that was put behind it: the last that stands by itself.
+    """Return the text of a chapter without one that was put behind it, at its last place.
 
     Words of the GM behind it in its paragraph stay. A chapter that does not have it is not changed.
     """
