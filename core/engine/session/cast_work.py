@@ -58,7 +58,7 @@ class CastWork:
     _background: BackgroundWorker
     _gateway: ModelGateway
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
-    """Held from the look at what was asked until more is asked: a key pressed twice asks once."""
+    """Held while requests are compared and added: a key pressed twice asks once."""
 
     @property
     def model(self) -> str:
