@@ -132,6 +132,9 @@ def delay_in_words(seconds: float) -> str:
     return f"{whole} s" if whole < 120 else f"{round(whole / 60)} minutes"
 
 
-def _normal(password: SecretStr) -> str:
-    """The same password from every keyboard: é is one character on one of them and two on another."""
-    return unicodedata.normalize("NFKC", password.get_secret_value())
+def _normal(password: SecretStr) -> bytes:
+    """The same password from every keyboard: é is one character on one of them and two on another.
+
+    A variable of the environment may hold bytes that are no text.
+    """
+    return unicodedata.normalize("NFKC", password.get_secret_value()).encode("utf-8", "surrogatepass")

@@ -3,10 +3,13 @@
 import re
 
 # Matches complete escape sequences, so that their printable ends do not remain: CSI, then the string kinds
-# (OSC, DCS, SOS, PM, APC) up to their terminator or the end of the line, then the two-character ones.
+# (OSC, DCS, SOS, PM, APC) up to their terminator or the end of the line, then the two-character ones. What
+# begins a string in one character does so only with its terminator: “ is “â€œ” and ” “â€\x9d” where UTF-8 was
+# read as another encoding, and the rest of the line is text.
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
+    r"|[\x90\x98\x9d-\x9f][^\x07\x1b\x90\x98\x9c-\x9f\n]*+(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]?"
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")

@@ -1,7 +1,5 @@
 """Reads numbers from the text of fields, files and models, and writes counts."""
 
-import math
-
 MAX_DIGITS = 9
 """Maximum digits of a count, within the integers of the database."""
 
@@ -27,6 +25,6 @@ def number_of(value: object, least: float, most: float) -> float | None:
             value = float(value)
         except ValueError:
             return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # not a number
         return None
     return min(max(value, least), most)

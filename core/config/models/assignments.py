@@ -314,7 +314,7 @@ def _in_style(account: Account, role: AgentRole, base: ModelConfig, own: AgentSe
         styled = _own_weights(role, base.model)
     else:
         styled = defaults_for(account.provider)[role]
-    return replace(styled, account=account.name)
+    return replace(styled, account=account.name, profile=account.profile)
 
 
 def _most_input(role: AgentRole, base: ModelConfig, own: AgentSettings) -> int:

@@ -198,18 +198,28 @@ class EarlierAnswer:
     model: str
 
 
-async def earlier_answers(store: SessionStore, request: RequestBase) -> Mapping[str, EarlierAnswer]:
-    """Return the answers of earlier attempts of a request, by the hashes of their inputs."""
-    return await answers_to(store, request) if request.attempts > 1 else {}
+async def earlier_answers(
+    store: SessionStore, request: RequestBase, *, with_unreadable: bool = False
+) -> Mapping[str, EarlierAnswer]:
+    """Return the answers of earlier attempts of a request, as `answers_to` does."""
+    if request.attempts <= 1:
+        return {}
+    return await answers_to(store, request, with_unreadable=with_unreadable)
 
 
-async def answers_to(store: SessionStore, request: RequestBase) -> Mapping[str, EarlierAnswer]:
-    """Return the answers to a request that are on record, by the hashes of their inputs."""
+async def answers_to(
+    store: SessionStore, request: RequestBase, *, with_unreadable: bool = False
+) -> Mapping[str, EarlierAnswer]:
+    """Return the answers to a request that are on record, by the hashes of their inputs.
+
+    `with_unreadable` those too that their author was shown because they could not be read.
+    """
+    usable = (None, ErrorCode.LLM_INVALID_JSON) if with_unreadable else (None,)
     artifacts = await store.artifacts(request.session_id, request_id=request.id)
     good = {
         artifact.input_hash: (artifact.output_ref, artifact.model)
         for artifact in artifacts
-        if artifact.error_code is None and artifact.output_ref is not None
+        if artifact.error_code in usable and artifact.output_ref is not None
     }
     texts = await store.contents(request.session_id, [reference for reference, _ in good.values()])
     return {key: EarlierAnswer(texts[reference], model) for key, (reference, model) in good.items()}

@@ -1,5 +1,6 @@
 """Runs the work beside the play of one open session (design 17)."""
 
+from collections.abc import Callable
 from datetime import datetime
 
 from core.domain.clock import Clock
@@ -26,10 +27,14 @@ class BackgroundWorker(Worker):
         elif self._writer.snapshot.background and not self._is_closing:
             self.start()
 
-    async def add(self, request: BackgroundRequest) -> None:
-        """Queue work beside the play."""
+    async def add(
+        self, request: BackgroundRequest, unless: Callable[[Snapshot], object] = lambda _: False
+    ) -> None:
+        """Queue work beside the play, if `unless` finds no reason against it at that moment."""
         await self._writer.apply(
-            lambda snapshot: Changes(session_id=snapshot.session.id, requests=(request,))
+            lambda snapshot: Changes(
+                session_id=snapshot.session.id, requests=() if unless(snapshot) else (request,)
+            )
         )
 
     async def make_vectors(self, *, of_texts: bool = False) -> None:

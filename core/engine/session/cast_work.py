@@ -7,7 +7,7 @@ where it was. What needs no model is proposed in the transaction that begins it.
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -57,6 +57,8 @@ class CastWork:
     _writer: SessionWriter
     _background: BackgroundWorker
     _gateway: ModelGateway
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    """Held while requests are compared and added: a key pressed twice asks once."""
 
     @property
     def model(self) -> str:
@@ -74,12 +76,13 @@ class CastWork:
         if not sheet_of(character).has_gaps:
             raise IllegalCommandError(NO_GAPS)
         text = Work(Question.GAPS, character.id).to_text()
-        for one in self._writer.snapshot.background:
-            if (one.kind, one.text) == (RequestKind.GAPS, text):
-                return one.id
-        request = self._request(RequestKind.GAPS, text)
-        await self._background.add(request)
-        return request.id
+        async with self._turn:
+            for one in self._writer.snapshot.background:
+                if (one.kind, one.text) == (RequestKind.GAPS, text):
+                    return one.id
+            request = self._request(RequestKind.GAPS, text)
+            await self._background.add(request)
+            return request.id
 
     async def propose_changes(self, *, with_ceremony: bool = False) -> Begun:
         """Begin what a chapter that has ended means for its characters; return what was begun.
@@ -87,6 +90,10 @@ class CastWork:
         With the ceremony also what fades, what says the same, and how neglected topics could come back.
         Raises IllegalCommandError before the end of the chapter, or where the library has none of its cast.
         """
+        async with self._turn:
+            return await self._begun(with_ceremony=with_ceremony)
+
+    async def _begun(self, *, with_ceremony: bool) -> Begun:
         self._writer.require_writer()
         session, now = self._writer.snapshot.session, self._writer.clock()
         if session.state not in OVER or session.unsummarised:

@@ -24,6 +24,8 @@ LARGEST_TOTAL: Final = 128 * 1024 * 1024
 GREATEST_RATIO: Final = 200
 """Maximum ratio of unpacked to packed bytes, for a member of more than a megabyte."""
 _DIRECTORY_ENTRY: Final = b"PK\x01\x02"
+_IS_UTF8: Final = 0x800
+"""The flag of a file whose name says that it is UTF-8."""
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _FAULTS: Final = (
     *(zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError, OSError, OverflowError),
@@ -85,11 +87,10 @@ def read_charx(content: bytes, what: str) -> Charx:
 
 def _check(infos: list[zipfile.ZipInfo], what: str) -> None:
     """Raise FileRefusedError for names and sizes that no card has."""
-    if len({info.filename.lower() for info in infos}) < len(infos):
+    if len({_path_of(info).lower() for info in infos}) < len(infos):
         raise FileRefusedError(f"{what} has two files of one name in it.")
     for info in infos:
-        name = info.orig_filename
-        if not is_safe_path(name) or info.filename != name:
+        if not is_safe_path(_path_of(info)) or info.filename != info.orig_filename:
             raise FileRefusedError(f"{what} has a file in it whose name is not allowed.")
         if info.flag_bits & 1:
             raise FileRefusedError(f"{what} is encrypted and cannot be read.")
@@ -103,9 +104,17 @@ def _check(infos: list[zipfile.ZipInfo], what: str) -> None:
 
 
 def is_safe_path(name: str) -> bool:
-    """Whether a name in an archive is a plain relative path in ASCII."""
-    is_plain = name.isascii() and name.isprintable() and not set(name) & set('\\:*?"<>|')
+    """Whether a name in an archive is a plain relative path, in any script."""
+    is_plain = name.isprintable() and not set(name) & set('\\:*?"<>|')
     return is_plain and not name.startswith("/") and ".." not in name.split("/")
+
+
+def _path_of(info: zipfile.ZipInfo) -> str:
+    """Return the path of a file; many programs write it in UTF-8 and do not say so."""
+    try:
+        return info.filename if info.flag_bits & _IS_UTF8 else info.filename.encode("cp437").decode()
+    except UnicodeError:
+        return info.filename
 
 
 def _members(archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo], what: str) -> tuple[Member, ...]:
@@ -120,7 +129,7 @@ def _members(archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo], what: str) 
             raise _too_large(what)
         left -= len(content)
         is_packed = info.compress_type == zipfile.ZIP_DEFLATED
-        found.append(Member(info.filename, content, is_packed, info.date_time))
+        found.append(Member(_path_of(info), content, is_packed, info.date_time))
     return tuple(found)
 
 

@@ -4,6 +4,7 @@ None is taken automatically: the GM chooses. A scenario and a greeting go into t
 instructions for a model become prompt blocks of this character alone.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -102,9 +103,13 @@ def with_text(chapter: str, text: str) -> str:
 
 
 def without_text(chapter: str, text: str) -> str:
-    """Return the text of a chapter without one that was put behind it."""
-    behind = _BETWEEN + text
-    return chapter.replace(behind if behind in chapter else text, "", 1).strip()
+    """Return the text of a chapter without one that was put behind it, at its last place.
+
+    Words of the GM behind it in its paragraph stay. A chapter that does not have it is not changed.
+    """
+    alone = rf"(?:\A|{_BETWEEN}){re.escape(text)}"
+    places = [*re.finditer(rf"{alone}(?={_BETWEEN}|\s*\Z)", chapter)] or [*re.finditer(alone, chapter)]
+    return (chapter[: places[-1].start()] + chapter[places[-1].end() :]).strip() if places else chapter
 
 
 def block_of(offer: Offer, blocks: PromptBlocks, slot: Slot, name: str) -> PromptBlock | None:

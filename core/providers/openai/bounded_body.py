@@ -21,6 +21,8 @@ LONGEST_VECTORS: Final = 16_000_000
 _VECTORS: Final = "/embeddings"
 _SILENT: Final = frozenset({b"id", b"event", b"retry"})
 """Fields of an event besides its data, of which chat completions make no use."""
+_COMPRESSIONS: Final = frozenset({"gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"})
+"""Content encodings that compress; gateways send others, such as `none`, so that nothing in between does."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
@@ -95,7 +97,8 @@ async def bound(response: httpx2.Response) -> None:
     body = response.stream
     if not isinstance(body, httpx2.AsyncByteStream):
         return
-    if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
+    encodings = response.headers.get("content-encoding", "").lower().split(",")
+    if not _COMPRESSIONS.isdisjoint(map(str.strip, encodings)):
         response.stream = CompressedBody(body, is_error=response.is_error)
     elif response.is_error:
         response.stream = BoundedBody(body, most=LONGEST_ERROR)

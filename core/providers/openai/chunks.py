@@ -36,9 +36,10 @@ class ChunkReader:
         if choice is not _NO_CHOICE and not hasattr(delta, "model_fields_set"):
             raise ValueError("not a chunk")
         finish_reason = _text(choice, "finish_reason") or None
+        text, has_thought = _content(getattr(delta, "content", None))
         return AnswerChunk(
-            text=self._joined(_text(delta, "content"), is_last=finish_reason is not None),
-            has_reasoning=bool(_text(delta, "reasoning_content") or _text(delta, "reasoning")),
+            text=self._joined(text, is_last=finish_reason is not None),
+            has_reasoning=has_thought or bool(_text(delta, "reasoning_content") or _text(delta, "reasoning")),
             refusal=_text(delta, "refusal"),
             finish_reason=finish_reason,
             usage=_usage(getattr(chunk, "usage", None)),
@@ -61,6 +62,17 @@ _NO_CHOICE = object()
 def _first_answer(choices: Sequence[object]) -> object:
     """Return the choice with the index 0: some services send more answers than the one that was asked for."""
     return next((choice for choice in choices if getattr(choice, "index", 0) in (0, None)), _NO_CHOICE)
+
+
+def _content(content: object) -> tuple[str, bool]:
+    """Return the text of a delta, and whether it has a thought: some services send a list of parts."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else "", False
+    parts = [part for part in content if isinstance(part, dict)]
+    texts = [part.get("text") for part in parts if part.get("type") == "text"]
+    return "".join(text for text in texts if isinstance(text, str)), any(
+        part.get("type") == "thinking" for part in parts
+    )
 
 
 def _name(source: object, name: str) -> str:

@@ -72,6 +72,16 @@ def test_the_same_letters_typed_on_another_keyboard_are_the_same_password(gate: 
     gate.check(SecretStr("correct horse, Zoe\u0308"))
 
 
+def test_bytes_that_are_no_text_are_a_password_like_any_other(
+    gate: PasswordGate, file: Path, clock: Clock
+) -> None:
+    odd = SecretStr(b"Zo\xeb".decode("utf-8", "surrogateescape"))
+    with pytest.raises(PasswordRefusedError):
+        gate.check(odd)
+    clock.now += LONGEST_DELAY
+    PasswordGate(SecretStr(hash_password(odd)), file, clock).check(odd)
+
+
 def test_delays_double_and_are_kept_over_a_new_start(gate: PasswordGate, clock: Clock, file: Path) -> None:
     for delay in (1.0, 2.0, 4.0, 8.0):
         assert wrong(gate) == delay

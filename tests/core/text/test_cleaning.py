@@ -49,6 +49,16 @@ def test_what_could_act_goes_and_the_rest_stays(raw: str, cleaned: str) -> None:
     assert clean(raw) == cleaned
 
 
+def test_what_stands_behind_a_letter_that_was_read_in_another_encoding_stays() -> None:
+    quoted = "“Go,” he said. “À bientôt.” Then he left."
+    read_as = "".join(
+        bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in quoted.encode()
+    )  # as a browser does
+    assert "\x9d" in read_as
+    assert clean(read_as) == read_as.replace("\x9d", "")
+    assert clean("\x9d0;title\x9ctext \x90" + "q" * 50_000) == "text " + "q" * 50_000
+
+
 @pytest.mark.parametrize("grapheme", GRAPHEMES)
 def test_every_printable_script_stays(grapheme: str) -> None:
     assert clean(f"x{grapheme}y") == f"x{grapheme}y"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.text.numbers import counted
+from core.text.numbers import counted, number_of
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,22 @@ def test_a_count_has_its_noun_in_the_number_that_it_takes(
     count: int, words: tuple[str, ...], expected: str
 ) -> None:
     assert counted(count, *words) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (10**400, 9),
+        (-(10**400), 0),
+        ("1e400", 9),
+        (float("nan"), None),
+        ("nan", None),
+        (True, None),
+        ("x", None),
+    ],
+    ids=["long", "long and below", "infinite", "none", "none in words", "a switch", "a word"],
+)
+def test_a_number_of_a_file_is_within_its_bounds_however_long_it_is(
+    value: object, number: float | None
+) -> None:
+    assert number_of(value, 0, 9) == number

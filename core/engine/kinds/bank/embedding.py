@@ -21,6 +21,7 @@ from core.engine.kinds.base import BackgroundHandler, Job
 from core.engine.kinds.outcome import Failed
 from core.engine.recall.texts import lacking_pieces
 from core.gateway.call_records import CallRecords
+from core.gateway.embedding_service import Embedded
 from core.providers.embedding.base import mean_of
 
 MOST_IN_A_BATCH: Final = 64
@@ -56,21 +57,26 @@ class EmbeddingHandler(BackgroundHandler[VectorsMade]):
             if items and any((item.id, item.version) not in seen for item in items):
                 seen |= {(item.id, item.version) for item in items}
                 texts = all_texts_of(items)
-                made = await job.calls.embed(texts)
+                made = await self._made(job, request, texts)
                 by_text = dict(zip(texts, made.vectors, strict=False))
                 vectors = [one for item in items if (one := meaning_of(item, by_text)) is not None]
                 await bank.put_vectors(model, vectors)
             elif pieces:
                 batch, pieces = pieces[:size], pieces[size:]
-                made = await job.calls.embed([piece.text for _, piece in batch])
+                made = await self._made(job, request, [piece.text for _, piece in batch])
                 for session_id, own in _by_chapter(batch, made.vectors).items():
                     await bank.put_piece_vectors(session_id, model, own)
             else:
                 return VectorsMade(), CallRecords()
-            await keep_calls(job, request, made.call_records)
             is_on_record = is_on_record or bool(made.call_records.artifacts)
             if made.error is not None:
                 return Failed(made.error, is_on_record=is_on_record), CallRecords()
+
+    async def _made(self, job: Job, request: BackgroundRequest, texts: Sequence[str]) -> Embedded:
+        """Return the vectors of texts, whose call is on record before they are stored: it was paid for."""
+        made = await job.calls.embed(texts)
+        await keep_calls(job, request, made.call_records)
+        return made
 
 
 def _by_chapter(

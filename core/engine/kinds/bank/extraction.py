@@ -85,11 +85,17 @@ class Asking:
 
         Raises NoAnswerError.
         """
-        earlier = self._earlier.get(input_hash(model_request(context, self._choice)))
-        if earlier is not None:
-            found, _ = await read(earlier.text)
-            return found
-        for is_last in (False, True):
+        asked, repaired = context, False
+        while (earlier := self._earlier.get(input_hash(model_request(asked, self._choice)))) is not None:
+            try:
+                return (await read(earlier.text))[0]
+            except InvalidMemoryError as invalid:
+                if repaired:  # both of its answers cannot be read: it is asked from the beginning
+                    asked, repaired = context, False
+                    break
+                asked, repaired = repair_context(asked, earlier.text, invalid.problems), True
+        context = asked
+        for is_last in (True,) if repaired else (False, True):
             result = await self._job.calls.make(context, self._choice)
             records = result.call_records
             if result.error is not None:
@@ -284,10 +290,11 @@ async def _answers(job: Job, request: BackgroundRequest) -> Mapping[str, Earlier
 
     There the same part may have been read since: an answer to the same input is not paid for twice.
     """
-    answers, source = await earlier_answers(job.store, request), job.snapshot.session.branched_from
+    source = job.snapshot.session.branched_from
+    answers = await earlier_answers(job.store, request, with_unreadable=True)
     for one in () if source is None else await job.store.bank.readings(source):
         if (one.prompts, one.audience) == (request.prompts, request.audience):
-            answers = {**await answers_to(job.store, one), **answers}
+            answers = {**await answers_to(job.store, one, with_unreadable=True), **answers}
     return answers
 
 

@@ -66,7 +66,7 @@ class Heartbeats:
             prompts=PromptRange(index, index),
             **new_work(RequestKind.HEARTBEAT, snapshot.session.id, self._writer.clock()),
         )
-        await self._background.add(request)
+        await self._background.add(request, unless=unsettled)
 
 
 async def answers_of(store: SessionStore, session_id: SessionId, replies: Replies) -> Mapping[Slot, str]:

@@ -341,3 +341,11 @@ def test_how_much_is_recalled_is_said_for_a_character_for_all_of_them_or_for_the
     assert [(one.recall_items, one.recall_percent) for one in of_each] == [(0, 15), (50, 5), (50, 15)]
     once = chosen.with_model(AgentRole.CHARACTER, Slot(2), "local:other")
     assert (once.recall_items, once.recall_percent) == (50, 5)
+
+
+def test_an_error_names_the_setting_of_its_profile_where_a_model_has_prompts_of_the_other_style() -> None:
+    for name in ("qwen2.5:1.5b", "qwen2.5:72b"):
+        profile = ProfileSettings(provider="openai", character=AgentSettings(model=name))
+        choice = choose_model(profile, AgentRole.CHARACTER, accounts_of(profile, "staging"))
+        said = "STORYENGINE_PROFILES__STAGING__CHARACTER__TIMEOUT"
+        assert setting_of(choice, AgentRole.CHARACTER, "timeout") == said

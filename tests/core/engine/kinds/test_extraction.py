@@ -351,6 +351,27 @@ async def test_a_call_that_makes_room_for_the_play_is_taken_up_where_it_was() ->
         assert (await extractions(session))[1].tries == 1
 
 
+async def test_an_answer_that_was_asked_for_in_another_form_is_not_asked_for_again() -> None:
+    later = fact(prompt=4, name="The key of brass", text="The brass key is under the mill, a thief knows.")
+    made = room(
+        scan(last="4)", facts=[later]),
+        scan(facts=[fact()]),
+        answer("bank_match", fault=Fault.INVALID_JSON, times=1),
+        answer("bank_match", {"n1": "a"}),
+        answer("bank_update", fault=Fault.CONTENT_FILTERED, times=1),
+        answer("bank_update", {"n1": {"change": "adds", "text": BOTH}}),
+    )
+    async with made.opened() as session:
+        await play(session, "1?", "2?", "3?", "4?", "5?", "6?")
+        await read(session)
+        failed = (await extractions(session))[1]
+        await session.retry(failed.id)
+        await read(session)
+        asked = [(call.attempt, call.prompt_version) for call in await calls(session)]
+        assert asked == [*ONLY_THE_LAST_AGAIN[:3], *ONLY_THE_LAST_AGAIN[2:]]
+        assert [one.text for one in await items(session)] == [BOTH]
+
+
 def test_an_attempt_with_stored_calls_keeps_its_number_when_it_makes_room_before_the_next_one() -> None:
     stopped = Failed(StoryEngineError(ErrorCode.LLM_CANCELLED), is_on_record=True)
     assert _put_back(stopped, CallRecords()) == PutBack(is_on_record=True, is_try=False)

@@ -228,6 +228,22 @@ def test_an_archive_is_read_by_itself_and_behind_a_jpeg(front: bytes) -> None:
     assert (file.format, file.card.name, file.picture) == (CardFormat.CHARX, "Kara", icon)
 
 
+@pytest.mark.parametrize("says_utf_8", [True, False])
+def test_files_of_an_archive_may_have_names_in_any_script(says_utf_8: bool) -> None:
+    icon, path = picture(), "assets/icon/image/카라.png"
+    card = named("Kara", V3)
+    card["data"]["assets"] = [{"type": "icon", "uri": f"embeded://{path}", "name": "main", "ext": "png"}]
+    content = archive(card, {path: icon})
+    if not says_utf_8:
+        for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+            at = content.rfind(mark) + place
+            content = content[: at + 1] + bytes([content[at + 1] & ~0x08]) + content[at + 2 :]
+    file = read_card(content, "card.charx")
+    assert (file.card.name, file.picture) == ("Kara", icon)
+    again = read_card(write_card(file, file.card, CardFormat.CHARX).content, "")
+    assert again.picture == icon
+
+
 def test_dates_that_are_none_in_an_archive_are_read_and_kept() -> None:
     content = bytearray(archive(V3))
     for mark, place in ((b"PK\x03\x04", 12), (b"PK\x01\x02", 14)):

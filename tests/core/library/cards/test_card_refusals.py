@@ -76,7 +76,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "a path from the root": lambda: archive(V3, {"/etc/passwd": b"x"}),
     "a path with a backslash": lambda: archive(V3, {"a\\..\\b": b"x"}),
     "a path with a drive": lambda: archive(V3, {"c:/x": b"x"}),
-    "a path in another script": lambda: archive(V3, {"картинка.png": b"x"}),
+    "a path that is shown in another direction": lambda: archive(V3, {"a\u202egpj.exe": b"x"}),
     "two cards": lambda: zipped(CARD, ("Card.json", text_of(V2))),
     "packed in another way": lambda: zipped(CARD, ("x", b"\0" * 1_000), method=zipfile.ZIP_LZMA),
 }

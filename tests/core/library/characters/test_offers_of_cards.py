@@ -74,3 +74,11 @@ def test_a_text_of_the_chapter_comes_out_again_as_it_went_in() -> None:
     assert chapter == "It begins.\n\nA storm."
     assert without_text(chapter, "A storm.") == "It begins."
     assert without_text(with_text(chapter, "Then."), "A storm.") == "It begins.\n\nThen."
+
+
+def test_a_text_that_comes_out_of_the_chapter_takes_none_of_the_words_of_the_gm_along() -> None:
+    for own in ("The storm. It never ends.", "It begins.\n\nThe storm. It never ends.", "See: The storm."):
+        assert without_text(with_text(own, "The storm."), "The storm.") == own
+    chapter = "It begins.\n\nThe storm. It never ends."
+    assert without_text(chapter, "The storm.") == "It begins. It never ends."
+    assert without_text("  See: The storm.", "The storm.") == "  See: The storm."

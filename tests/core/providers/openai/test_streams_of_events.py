@@ -73,6 +73,25 @@ async def test_nothing_compressed_is_asked_for_or_read(server: FaultServer, prov
     assert server.requests[0].headers["accept-encoding"] == "identity"
 
 
+@pytest.mark.parametrize("encoding", ["none", "identity", "", "utf-8", "Identity, none"])
+async def test_an_answer_whose_encoding_is_named_and_compresses_nothing_is_read(
+    server: FaultServer, provider: OpenAIProvider, encoding: str
+) -> None:
+    headers = {"Content-Type": "text/event-stream", "Content-Encoding": encoding}
+    server.script(Reply((FIRST, SECOND, END, DONE), headers=headers))
+    assert (await ask(provider))[0] == "I nod."
+
+
+async def test_an_answer_in_parts_arrives_with_the_parts_that_are_text(
+    server: FaultServer, provider: OpenAIProvider
+) -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "A nod will do."}]}
+    spoken = [{"type": "text", "text": "I "}, {"type": "text", "text": "nod"}, {"type": "text"}, None, 7]
+    parts = (chunk(content=[thought]), chunk(content=[thought, *spoken]), chunk("."))
+    server.script(Reply((*parts, END, DONE)))
+    assert (await ask(provider))[0] == "I nod."
+
+
 async def test_the_status_of_an_error_counts_though_what_it_says_is_compressed(
     server: FaultServer, make: Callable[..., OpenAIProvider]
 ) -> None:

@@ -1,5 +1,6 @@
 """A character that was silent for long may be asked what it would speak about: a hint to the GM alone."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -65,6 +66,14 @@ async def test_the_model_of_a_silent_character_says_what_it_would_speak_about_an
         assert hints[0].text == f"silent for 2 prompts; asks for a word: {WISH}"
         await session.heartbeats.hints()
         assert await asked(session) == [ORANGE, YELLOW], "each is asked once while it is silent"
+
+
+async def test_two_looks_at_the_same_moment_ask_one_character_once() -> None:
+    async with watched(asks()).opened() as session:
+        await session.scene.set_hint(2)
+        await play(session, "Who is there?", "And now?")
+        await asyncio.gather(session.heartbeats.hints(), session.heartbeats.hints())
+        assert await asked(session) == [ORANGE]
 
 
 async def test_one_that_wants_nothing_is_pointed_out_by_the_rule_and_not_asked_again() -> None:
