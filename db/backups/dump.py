@@ -61,6 +61,11 @@ async def backup(url: str, target: Path) -> None:
         draft.unlink(missing_ok=True)
 
 
+async def check_backup(url: str, source: Path) -> None:
+    """Raise StorageError where a backup is damaged, of another program or of a newer one."""
+    refuse_revision(await _revision_in(parse_url(url), source))
+
+
 async def restore(url: str, source: Path, *, replace: bool = False) -> None:
     """Replace the database by the content of `source`, then upgrade its schema.
 
@@ -69,7 +74,7 @@ async def restore(url: str, source: Path, *, replace: bool = False) -> None:
     afterwards: a restore counts as a new writer.
     """
     parsed = parse_url(url)
-    refuse_revision(await _revision_in(parsed, source))
+    await check_backup(url, source)
     engine = open_engine(parsed)
     try:
         await _refuse_full(engine, replace=replace)

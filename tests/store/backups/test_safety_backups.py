@@ -1,0 +1,80 @@
+"""What is there before a restore is backed up, and no restore costs the GM a backup that still counts."""
+
+import shutil
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from core.config.files.paths import Paths
+from core.config.settings import load_settings
+from core.domain.errors import StorageError
+from core.domain.session.session import Session
+from core.storage.session_store import Lease
+from db.backups.dump import backup
+from db.store import PostgresStore, open_store
+from storyengine_tui.bootstrap import KEPT_BEFORE_RESTORES, Configuration, restore_backup
+from tests.store import chapters
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def file(url: str, store: PostgresStore, locked: tuple[Session, Lease], tmp_path: Path) -> Path:
+    """A backup of a database with a chapter of two prompts."""
+    await chapters.play(store, *locked, 2)
+    target = tmp_path / "chapters.dump"
+    await backup(url, target)
+    return target
+
+
+@pytest.fixture
+def configuration(empty_url: str, tmp_path: Path) -> Configuration:
+    """The configuration of a program whose database is empty."""
+    settings = load_settings(tmp_path / "none.toml").model_copy(update={"database_url": SecretStr(empty_url)})
+    return Configuration(Paths(*[tmp_path / "program"] * 4), settings)
+
+
+def cut(file: Path) -> Path:
+    """Return a copy of the file that ends early."""
+    damaged = file.with_name("damaged")
+    damaged.write_bytes(file.read_bytes()[:1_000])
+    return damaged
+
+
+async def begin_chapter(url: str) -> None:
+    async with aclosing(await open_store(url)) as store:
+        await store.create(chapters.creation(chapters.new_session()))
+
+
+def kept_before(configuration: Configuration, file: Path) -> list[Path]:
+    """Fill the directory with as many copies of a backup as it keeps, oldest first."""
+    directory = configuration.paths.backups
+    directory.mkdir(parents=True)
+    names = [f"storyengine-2026010{day}T000000.000000Z.dump" for day in range(1, 1 + KEPT_BEFORE_RESTORES)]
+    return [Path(shutil.copy(file, directory / name)) for name in names]
+
+
+async def test_the_oldest_backup_that_is_kept_before_restores_can_be_restored_and_stays(
+    file: Path, configuration: Configuration, empty_url: str
+) -> None:
+    await begin_chapter(empty_url)
+    kept = oldest, *_ = kept_before(configuration, file)
+    before = await restore_backup(configuration, oldest, replace=True)
+    assert before is not None
+    there = sorted(configuration.paths.backups.iterdir())
+    assert there == [*kept, before], "what was restored is not removed by its own restore"
+    async with aclosing(await open_store(empty_url)) as store:
+        [line] = await store.sessions()
+        assert line.prompt_index == 2
+
+
+async def test_a_restore_that_is_refused_removes_no_backup_that_was_kept(
+    file: Path, configuration: Configuration, empty_url: str
+) -> None:
+    await begin_chapter(empty_url)
+    kept = kept_before(configuration, file)
+    with pytest.raises(StorageError, match="nothing was changed"):
+        await restore_backup(configuration, cut(file), replace=True)
+    assert sorted(configuration.paths.backups.iterdir()) == kept
