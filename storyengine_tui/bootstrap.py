@@ -252,16 +252,17 @@ async def restore_backup(configuration: Configuration, file: Path, *, replace: b
     """
     from core.domain.clock import utc_now
     from core.domain.errors import StorageError
-    from db.backups.dump import check_backup, holds_chapters, restore
+    from db.backups.dump import check_backup, mark_of_content, restore
     from db.backups.rotation import add_backup, keep_newest
 
     async with running_database(configuration) as database:
         before, now = None, utc_now()
         await check_backup(database.url, file)
-        if replace and await holds_chapters(database.url):
+        mark = await mark_of_content(database.url) if replace else ""
+        if mark:
             before = await add_backup(database.url, configuration.paths.backups, now)
         # Only what is backed up is replaced: an empty database may hold a chapter by now.
-        await restore(database.url, file, replace=before is not None)
+        await restore(database.url, file, replace=before is not None, mark=mark)
         if before is not None:
             with suppress(StorageError):  # older ones are removed after the next restore
                 await keep_newest(before, KEPT_BEFORE_RESTORES, now, spared=file)
