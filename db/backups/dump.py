@@ -4,6 +4,7 @@ A backup is written beside its target, read back, flushed, and only then renamed
 transaction. Interrupted at any moment, either leaves everything as it was.
 """
 
+import asyncio
 import errno
 import os
 import tempfile
@@ -35,6 +36,9 @@ _FENCE: Final = (
     f" greatest(writer_epoch, nullif(current_setting('{_LAST_EPOCH}', true), '')::integer)"
 )
 """Makes the restore a new writer of each chapter, after all that the database had."""
+_LATER_SETTING: Final = b"SET transaction_timeout"
+"""The setting at the beginning of scripts of version 17 and newer, which servers of version 16 refuse."""
+_BEGINNING: Final = 2_000
 _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 _NO_FLUSHES: Final = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
 
@@ -85,6 +89,7 @@ async def restore(url: str, source: Path, *, replace: bool = False, mark: str = 
             script = Path(directory, "restore.sql")
             options = [f"--schema={_SCHEMA}", "--no-owner", "--no-privileges", f"--file={script}"]
             await client_programs.run("pg_restore", parsed, [*options, source], code=LOAD, connects=False)
+            await asyncio.to_thread(_leave_later_setting_out, script)
             guard, clearing = f"--command={_guard(replace, mark)}", f"--command={_clearing()}"
             steps = [guard, clearing, f"--file={script}", f"--command={_FENCE}"]
             options = ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1"]
@@ -174,6 +179,9 @@ def _guard(replace: bool, mark: str) -> str:
         looked_at = ("session", *_LIBRARY)
     return f"""
         DO $$ DECLARE found name; is_later boolean; BEGIN
+        IF current_setting('transaction_timeout', true) IS NOT NULL THEN
+            PERFORM set_config('transaction_timeout', '0', false);
+        END IF;
         IF to_regclass('{_SCHEMA}.session') IS NOT NULL THEN
             LOCK TABLE {_SCHEMA}.session;
             PERFORM set_config('{_LAST_EPOCH}', max(writer_epoch)::text, true) FROM {_SCHEMA}.session;
@@ -187,6 +195,15 @@ def _guard(replace: bool, mark: str) -> str:
             END LOOP;
         END IF; END $$
     """
+
+
+def _leave_later_setting_out(script: Path) -> None:
+    """Make a comment of the line of a script that older servers refuse; the guard sets it for the others."""
+    with script.open("r+b") as file:
+        place = file.read(_BEGINNING).find(_LATER_SETTING)
+        if place >= 0:
+            file.seek(place)
+            file.write(b"--")
 
 
 def _clearing() -> str:

@@ -1,12 +1,15 @@
 """What is there before a restore is backed up, and no restore costs the GM a backup that still counts."""
 
+import asyncio
 import shutil
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
+from sqlalchemy import URL
 
 from core.config.files.paths import Paths
 from core.config.settings import load_settings
@@ -18,7 +21,8 @@ from core.domain.slot import Slot
 from core.library.book import Book
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
-from db.backups.dump import backup
+from db.backups import client_programs
+from db.backups.dump import backup, restore
 from db.store import PostgresStore, open_store
 from storyengine_tui.bootstrap import KEPT_BEFORE_RESTORES, Configuration, restore_backup
 from tests.store import chapters
@@ -147,3 +151,23 @@ async def test_a_library_that_is_begun_while_a_backup_is_restored_is_not_lost(
             await restore_backup(configuration, file, replace=False)
         assert "another window has begun a chapter or a library" in refused.value.hint
         assert len(await store.library.books()) == 1
+
+
+async def test_a_restore_sets_nothing_that_a_server_of_version_16_does_not_know(
+    file: Path, empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = client_programs.run
+    scripts: list[str] = []
+
+    async def reading(name: str, url: URL, arguments: list[str | Path], **more: Any) -> str:
+        if name == "psql":
+            [script] = [Path(one[7:]) for one in map(str, arguments) if one.startswith("--file=")]
+            scripts.append(await asyncio.to_thread(script.read_text))
+        return await run(name, url, arguments, **more)
+
+    monkeypatch.setattr(client_programs, "run", reading)
+    await restore(empty_url, file)
+    [script] = scripts
+    settings = [line for line in script.splitlines() if line.startswith("SET ")]
+    assert "SET lock_timeout = 0;" in settings
+    assert not [line for line in settings if "transaction_timeout" in line and "idle" not in line]
