@@ -33,7 +33,10 @@ _LIMITS: Final = (
     "SELECT set_config('statement_timeout', '20s', false), set_config('lock_timeout', '10s', false),"
     " set_config('idle_in_transaction_session_timeout', '60s', false), set_config('TimeZone', 'UTC', false),"
     # Starting workers and compiling take longer than our queries, and play needs the other processor.
-    " set_config('max_parallel_workers_per_gather', '0', false), set_config('jit', 'off', false)"
+    " set_config('max_parallel_workers_per_gather', '0', false), set_config('jit', 'off', false),"
+    # A window that vanishes holds its locks until the server notices, by default for two hours.
+    " set_config('tcp_keepalives_idle', '15', false), set_config('tcp_keepalives_interval', '5', false),"
+    " set_config('tcp_keepalives_count', '3', false), set_config('tcp_user_timeout', '30000', false)"
 )
 
 Connection = AsyncConnection[tuple[Any, ...]]

@@ -1,6 +1,6 @@
 """`SessionStore` on PostgreSQL (design 4, 6 and 11)."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from decimal import Decimal
@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from core.domain.errors import ErrorCode, SessionLockedError
+from core.domain.errors import ChangedElsewhereError, ErrorCode, SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import Artifact, Content, Request
 from core.domain.requests.request_kinds import RequestKind
@@ -287,16 +287,23 @@ class PostgresStore:
         query = reads.rows_of(SAVE_SLOT, session_id).order_by(SAVE_SLOT.c.number)
         return await self._mapped(session_id, query, mapping.to_save_slot)
 
-    async def put_save_point(self, slot: SavePoint) -> None:
-        """Store a save slot in place of an earlier one with its number."""
+    async def put_save_point(self, slot: SavePoint, *, taken: Iterable[SavePoint] | None = None) -> None:
+        """Store a save slot in place of an earlier one; see `SessionStore.put_save_point`."""
         statement = insert(SAVE_SLOT).values(mapping.save_slot_values(slot))
         fresh = {item.name: statement.excluded[item.name] for item in SAVE_SLOT.c if not item.primary_key}
-        keys = list(SAVE_SLOT.primary_key)
-        await self._change(
-            lambda connection: connection.execute(
-                statement.on_conflict_do_update(index_elements=keys, set_=fresh)
-            )
+        known = [one.sha256 for one in taken or () if one.number == slot.number]
+        # Its own: what was stored and is sent again, because the answer was lost.
+        is_known = None if taken is None else SAVE_SLOT.c.sha256.in_([*known, slot.sha256])
+        statement = statement.on_conflict_do_update(
+            index_elements=list(SAVE_SLOT.primary_key), set_=fresh, where=is_known
         )
+
+        async def work(connection: AsyncConnection) -> None:
+            stored = await connection.execute(statement.returning(SAVE_SLOT.c.number))
+            if stored.one_or_none() is None:
+                raise ChangedElsewhereError
+
+        await self._change(work)
 
     async def delete_save_point(self, session_id: SessionId, number: int) -> None:
         """Delete a save slot, if it exists."""

@@ -8,7 +8,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -251,17 +251,21 @@ async def restore_backup(configuration: Configuration, file: Path, *, replace: b
     Raises StorageError, and then nothing was changed.
     """
     from core.domain.clock import utc_now
-    from db.backups.dump import holds_chapters, restore
-    from db.backups.rotation import backup_into
+    from core.domain.errors import StorageError
+    from db.backups.dump import check_backup, mark_of_content, restore
+    from db.backups.rotation import add_backup, keep_newest
 
     async with running_database(configuration) as database:
-        before = None
-        if replace and await holds_chapters(database.url):
-            before = await backup_into(
-                database.url, configuration.paths.backups, KEPT_BEFORE_RESTORES, utc_now()
-            )
+        before, now = None, utc_now()
+        await check_backup(database.url, file)
+        mark = await mark_of_content(database.url) if replace else ""
+        if mark:
+            before = await add_backup(database.url, configuration.paths.backups, now)
         # Only what is backed up is replaced: an empty database may hold a chapter by now.
-        await restore(database.url, file, replace=before is not None)
+        await restore(database.url, file, replace=before is not None, mark=mark)
+        if before is not None:
+            with suppress(StorageError):  # older ones are removed after the next restore
+                await keep_newest(before, KEPT_BEFORE_RESTORES, now, spared=file)
         return before
 
 

@@ -79,7 +79,8 @@ def as_new_session(body: SessionBody, session_id: SessionId, *, begins_work: boo
         unsent=body.unsent,
         events=_moved(body.events, session_id),
         statuses=body.statuses,
-        takes=dict(enumerate(body.takes, start=1)) or None,
+        # Without any where all were undone for good.
+        takes=dict(enumerate(body.takes, start=1)) if body.session.canon_version else None,
         blocks=_moved(body.blocks, session_id),
         revisions=_moved(body.revisions, session_id),
         condensed=_moved(body.condensed, session_id),

@@ -4,7 +4,7 @@ All writes to a session are `Changes` values: each holds everything that follows
 store applies it in one transaction or not at all (design 6).
 """
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -227,8 +227,12 @@ class SessionStore(Protocol):
     async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
         """Return the save points of a session, by number."""
 
-    async def put_save_point(self, slot: SavePoint) -> None:
-        """Store a save point in place of an earlier one with its number. Needs no writer's lock."""
+    async def put_save_point(self, slot: SavePoint, *, taken: Iterable[SavePoint] | None = None) -> None:
+        """Store a save point in place of an earlier one with its number. Needs no writer's lock.
+
+        With `taken`, the save points that the caller knows, raises ChangedElsewhereError where the number has
+        another one by now.
+        """
 
     async def delete_save_point(self, session_id: SessionId, number: int) -> None:
         """Delete a save point, if it exists."""

@@ -4,6 +4,7 @@ A backup is written beside its target, read back, flushed, and only then renamed
 transaction. Interrupted at any moment, either leaves everything as it was.
 """
 
+import asyncio
 import errno
 import os
 import tempfile
@@ -28,12 +29,16 @@ from db.tables import METADATA
 
 _SCHEMA: Final = "public"
 _VERSION_TABLE: Final = "alembic_version"
+_LIBRARY: Final = ("cast_member", "lorebook", "book")
 _LAST_EPOCH: Final = "storyengine.last_epoch"
 _FENCE: Final = (
     f"UPDATE {_SCHEMA}.session SET writer_epoch = 1 +"
     f" greatest(writer_epoch, nullif(current_setting('{_LAST_EPOCH}', true), '')::integer)"
 )
 """Makes the restore a new writer of each chapter, after all that the database had."""
+_LATER_SETTING: Final = b"SET transaction_timeout"
+"""The setting at the beginning of scripts of version 17 and newer, which servers of version 16 refuse."""
+_BEGINNING: Final = 2_000
 _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 _NO_FLUSHES: Final = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
 
@@ -61,15 +66,20 @@ async def backup(url: str, target: Path) -> None:
         draft.unlink(missing_ok=True)
 
 
-async def restore(url: str, source: Path, *, replace: bool = False) -> None:
+async def check_backup(url: str, source: Path) -> None:
+    """Raise StorageError where a backup is damaged, of another program or of a newer one."""
+    refuse_revision(await _revision_in(parse_url(url), source))
+
+
+async def restore(url: str, source: Path, *, replace: bool = False, mark: str = "") -> None:
     """Replace the database by the content of `source`, then upgrade its schema.
 
-    Raises StorageError, and changes nothing, when the backup is damaged or of a newer program, and when the
-    database holds chapters and `replace` is not set. Windows that have a chapter open cannot write to it
-    afterwards: a restore counts as a new writer.
+    Raises StorageError, and changes nothing, when the backup is damaged or of a newer program, when the
+    database holds chapters or a library and `replace` is not set, and when a window has written since `mark`.
+    Windows that have a chapter open cannot write to it afterwards: a restore counts as a new writer.
     """
     parsed = parse_url(url)
-    refuse_revision(await _revision_in(parsed, source))
+    await check_backup(url, source)
     engine = open_engine(parsed)
     try:
         await _refuse_full(engine, replace=replace)
@@ -79,8 +89,9 @@ async def restore(url: str, source: Path, *, replace: bool = False) -> None:
             script = Path(directory, "restore.sql")
             options = [f"--schema={_SCHEMA}", "--no-owner", "--no-privileges", f"--file={script}"]
             await client_programs.run("pg_restore", parsed, [*options, source], code=LOAD, connects=False)
-            guard, clearing, fence = (f"--command={sql}" for sql in (_guard(replace), _clearing(), _FENCE))
-            steps = [guard, clearing, f"--file={script}", fence]
+            await asyncio.to_thread(_leave_later_setting_out, script)
+            guard, clearing = f"--command={_guard(replace, mark)}", f"--command={_clearing()}"
+            steps = [guard, clearing, f"--file={script}", f"--command={_FENCE}"]
             options = ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1"]
             await client_programs.run("psql", parsed, [*options, *steps], code=SAVE)
         await upgrade(engine)
@@ -117,44 +128,82 @@ async def _revision_in(url: URL, file: Path) -> str:
     raise _refusal(f"{file} does not say which version it is of; nothing was changed.")
 
 
-async def holds_chapters(url: str) -> bool:
-    """Return whether a restore would replace chapters; raise StorageError."""
+async def mark_of_content(url: str) -> str:
+    """Return a mark of the content of the database, empty for none; raise StorageError."""
     engine = open_engine(parse_url(url))
     try:
-        return await _count(engine) > 0
+        if not await _find_content(engine):
+            return ""
+        async with guarded(LOAD), engine.connect() as connection:
+            return str((await connection.execute(text("SELECT pg_current_snapshot()"))).scalar_one())
     finally:
         await engine.dispose()
 
 
-async def _count(engine: AsyncEngine) -> int:
-    """Return the number of chapters."""
+async def _find_content(engine: AsyncEngine) -> str:
+    """Return the content that a restore would replace, in words; empty for none."""
     async with guarded(LOAD), engine.connect() as connection:
         if not await is_ours(connection):
-            return 0
-        return int((await connection.execute(text("SELECT count(*) FROM session"))).scalar_one())
+            return ""
+        if count := (await connection.execute(text("SELECT count(*) FROM session"))).scalar_one():
+            return counted(count, "chapter")
+        has_library = False
+        for table in _LIBRARY:  # an older database has none
+            if (await connection.execute(text(f"SELECT to_regclass('{_SCHEMA}.{table}')"))).scalar_one():
+                rows = await connection.execute(text(f"SELECT EXISTS (SELECT FROM {table})"))
+                has_library = has_library or rows.scalar_one()
+        return "a library" if has_library else ""
 
 
 async def _refuse_full(engine: AsyncEngine, *, replace: bool) -> None:
     """Raise StorageError unless the database may be overwritten."""
-    count = await _count(engine)
-    if count and not replace:
+    if not replace and (content := await _find_content(engine)):
         raise _refusal(
-            f"The database holds {counted(count, 'chapter')}; nothing was changed.",
+            f"The database holds {content}; nothing was changed.",
             "Restore with --replace; what is there is backed up first.",
         )
 
 
-def _guard(replace: bool) -> str:
-    """Return what begins a restore: other windows may have begun a chapter or opened one since the look."""
-    refusal = "RAISE EXCEPTION 'another window has begun a chapter meanwhile'"
+def _guard(replace: bool, mark: str) -> str:
+    """Return what begins a restore: other windows may have begun a chapter or opened one since the look.
+
+    With a mark it looks in each table for rows that were written later: the backup may not have them.
+    """
+    # Rows have the last half of the number of their transaction.
+    transaction = "greatest(pg_current_xact_id()::text::bigint - age(xmin), 3)::text::xid8"
+    written = f"NOT pg_visible_in_snapshot({transaction}, '{mark}')" if mark else "true"
+    said = "another window has written meanwhile; close it and try again"
+    looked_at: Iterable[str] = METADATA.tables if mark else ()
+    if not replace:
+        said = "another window has begun a chapter or a library meanwhile"
+        looked_at = ("session", *_LIBRARY)
     return f"""
-        DO $$ BEGIN
+        DO $$ DECLARE found name; is_later boolean; BEGIN
+        IF current_setting('transaction_timeout', true) IS NOT NULL THEN
+            PERFORM set_config('transaction_timeout', '0', false);
+        END IF;
         IF to_regclass('{_SCHEMA}.session') IS NOT NULL THEN
             LOCK TABLE {_SCHEMA}.session;
-            IF NOT {replace} AND EXISTS (SELECT FROM {_SCHEMA}.session) THEN {refusal}; END IF;
             PERFORM set_config('{_LAST_EPOCH}', max(writer_epoch)::text, true) FROM {_SCHEMA}.session;
+            FOR found IN SELECT relname FROM pg_class WHERE relname = ANY ('{{{",".join(looked_at)}}}')
+                AND relnamespace = '{_SCHEMA}'::regnamespace
+            LOOP
+                EXECUTE format('LOCK TABLE {_SCHEMA}.%I', found);
+                EXECUTE format($look$SELECT EXISTS (SELECT FROM {_SCHEMA}.%I WHERE {written})$look$, found)
+                    INTO is_later;
+                IF is_later THEN RAISE EXCEPTION '{said}'; END IF;
+            END LOOP;
         END IF; END $$
     """
+
+
+def _leave_later_setting_out(script: Path) -> None:
+    """Make a comment of the line of a script that older servers refuse; the guard sets it for the others."""
+    with script.open("r+b") as file:
+        place = file.read(_BEGINNING).find(_LATER_SETTING)
+        if place >= 0:
+            file.seek(place)
+            file.write(b"--")
 
 
 def _clearing() -> str:

@@ -26,29 +26,41 @@ async def backup_into(url: str, directory: Path, keep: int, now: datetime) -> Pa
     Raises:
         StorageError: The backup could not be written; then nothing is removed.
     """
+    file = await add_backup(url, directory, now)
+    await keep_newest(file, keep, now)
+    return file
+
+
+async def add_backup(url: str, directory: Path, now: datetime) -> Path:
+    """Write a backup into `directory`, remove nothing, and return the new file; raise StorageError."""
     try:
         await asyncio.to_thread(make_directory, directory)
     except OSError as error:
         raise _failure(f"{directory} could not be made.", error) from error
     file = directory / now.astimezone(UTC).strftime(_NAME)
     await backup(url, file)
+    return file
+
+
+async def keep_newest(file: Path, keep: int, now: datetime, *, spared: Path | None = None) -> None:
+    """Keep a new backup, the `keep` - 1 newest others beside it, and `spared`; raise StorageError."""
     try:
-        await asyncio.to_thread(_prune, file, keep, now)
+        await asyncio.to_thread(_prune, file, keep, now, spared)
     except OSError as error:
         raise _failure(f"The backup is in {file}; older ones could not be removed.", error) from error
-    return file
 
 
 def _failure(message: str, error: OSError) -> StorageError:
     return StorageError(ErrorCode.STORAGE_SAVE_FAILED, message, error.strerror or "", is_transient=False)
 
 
-def _prune(new: Path, keep: int, now: datetime) -> None:
+def _prune(new: Path, keep: int, now: datetime, spared: Path | None) -> None:
     directory = new.parent
     # After the clock was set back the new one does not have the last name.
     others = [file for file in _named(directory, _BACKUP) if file.name != new.name]
     for old in others[: max(0, len(others) - keep + 1)]:
-        old.unlink(missing_ok=True)
+        if spared is None or not old.samefile(spared):
+            old.unlink(missing_ok=True)
     abandoned_before = (now - _ABANDONED).timestamp()
     for draft in _named(directory, _DRAFT):
         with suppress(FileNotFoundError):

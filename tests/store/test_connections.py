@@ -62,6 +62,17 @@ async def test_a_server_that_does_not_answer_is_given_up(silent_port: int) -> No
     assert caught.value.is_transient
 
 
+async def test_a_server_notices_within_half_a_minute_that_a_window_has_vanished(url: str) -> None:
+    connection = await connect.open_connection(parse_url(url))
+    try:
+        is_remote = make_url(url).host == "127.0.0.1"  # A socket has no such time-outs: they are zero.
+        for name, seconds in (("idle", "15"), ("interval", "5"), ("count", "3")):
+            cursor = await connection.execute(f"SELECT current_setting('tcp_keepalives_{name}')".encode())
+            assert await cursor.fetchone() == (seconds if is_remote else "0",), name
+    finally:
+        await connection.close()
+
+
 async def test_a_server_that_is_not_there_may_come_back() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

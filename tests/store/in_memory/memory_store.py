@@ -5,7 +5,7 @@ triggers, what another program does) is not in it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import partial
 from types import coroutine
 
-from core.domain.errors import ErrorCode, SessionLockedError, StorageError
+from core.domain.errors import ChangedElsewhereError, ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import Artifact, Content, Request, total_cost
 from core.domain.requests.request_kinds import RequestKind
@@ -280,8 +280,11 @@ class MemoryStore:
         slots = (await self._found(session_id)).save_points
         return [slots[number] for number in sorted(slots)]
 
-    async def put_save_point(self, slot: SavePoint) -> None:
-        (await self._rows(slot.session_id)).save_points[slot.number] = slot
+    async def put_save_point(self, slot: SavePoint, *, taken: Iterable[SavePoint] | None = None) -> None:
+        there = (await self._rows(slot.session_id)).save_points
+        if taken is not None and there.get(slot.number) not in (None, slot, *taken):
+            raise ChangedElsewhereError
+        there[slot.number] = slot
 
     async def delete_save_point(self, session_id: SessionId, number: int) -> None:
         (await self._found(session_id)).save_points.pop(number, None)

@@ -1,13 +1,19 @@
 """Save points: create, name, delete and restore into a new session."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol, TypeVar
 
 from core.domain.clock import Clock
-from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
+from core.domain.errors import (
+    ChangedElsewhereError,
+    ErrorCode,
+    IllegalCommandError,
+    LimitExceededError,
+    StoryEngineError,
+)
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.limits import LONGEST_TITLE
 from core.domain.session.session import Session, title_from
@@ -43,6 +49,8 @@ from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
 
+T = TypeVar("T", bound=SavePoint | None)
+_TRIES: Final = 5
 BATCH = 200
 """Prompts to read and hash at a time, so that a long story blocks nothing."""
 
@@ -75,17 +83,16 @@ class SavePoints:
 
         `state` is that of the session, where the caller has it: the session's writer need not read it.
         """
-        async with self._turn:
-            taken = await self._store.save_points(session_id)
+
+        async def made(taken: Sequence[SavePoint]) -> SavePoint | None:
             content = await self._content(state or await self._store.load(session_id), taken)
             number = number_for_automatic(taken, spared=spared)
             slot = make_save_point(number, occasion, content, self._clock())
             ring = [other for other in taken if other.number in AUTOMATIC]
             newest = max(ring, key=lambda other: (other.taken_at, other.number), default=None)
-            if newest is not None and newest.document == slot.document:
-                return None
-            await self._store.put_save_point(slot)
-            return slot
+            return None if newest is not None and newest.document == slot.document else slot
+
+        return await self._put(session_id, made)
 
     async def keep(self, session_id: SessionId, name: str) -> SavePoint:
         """Store the current state under a name, in place of an earlier save point of this name."""
@@ -94,12 +101,26 @@ class SavePoints:
             raise IllegalCommandError("A save slot of yours needs a name.")
         if len(name) > LONGEST_LABEL:
             raise LimitExceededError("name", len(name), LONGEST_LABEL)
-        async with self._turn:
-            taken = await self._store.save_points(session_id)
+
+        async def made(taken: Sequence[SavePoint]) -> SavePoint:
             content = await self._content(await self._store.load(session_id), taken)
-            slot = make_save_point(_number_for(name, taken), name, content, self._clock())
-            await self._store.put_save_point(slot)
-            return slot
+            return make_save_point(_number_for(name, taken), name, content, self._clock())
+
+        return await self._put(session_id, made)
+
+    async def _put(self, session_id: SessionId, make: Callable[[Sequence[SavePoint]], Awaitable[T]]) -> T:
+        """Store what `make` returns for the save points there are; another window may store one meanwhile."""
+        async with self._turn:
+            for _ in range(_TRIES):
+                taken = await self._store.save_points(session_id)
+                slot = await make(taken)
+                if slot is not None:
+                    try:
+                        await self._store.put_save_point(slot, taken=taken)
+                    except ChangedElsewhereError:
+                        continue
+                return slot
+            raise changes_too_fast("stored")
 
     async def drop(self, session_id: SessionId, number: int) -> None:
         """Delete a save point that the GM named; automatic ones are replaced in turn."""

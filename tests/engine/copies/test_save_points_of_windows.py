@@ -1,0 +1,30 @@
+"""Save slots that two windows store at once."""
+
+from typing import Any
+
+import pytest
+
+from core.domain.clock import utc_now
+from core.domain.story.save_point import SavePoint
+from core.engine.services.save_points.service import SavePoints
+from db.store import PostgresStore
+from tests.engine.windows import Wrapped, playable
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_save_slots_that_two_windows_name_at_once_are_both_kept(store: PostgresStore) -> None:
+    class Slow(Wrapped):
+        """A store that stores a slot after another window has stored one."""
+
+        async def put_save_point(self, slot: SavePoint, **more: Any) -> None:
+            if not await store.save_points(slot.session_id):
+                await SavePoints(store, utc_now).keep(slot.session_id, "Of the other window")
+            await self._inner.put_save_point(slot, **more)
+
+    session_id = await playable(store)
+    for slot in await store.save_points(session_id):
+        await store.delete_save_point(session_id, slot.number)
+    await SavePoints(Slow(store), utc_now).keep(session_id, "Of this window")
+    labels = [slot.label for slot in await store.save_points(session_id)]
+    assert labels == ["Of the other window", "Of this window"]

@@ -1,0 +1,173 @@
+"""What is there before a restore is backed up, and no restore costs the GM a backup that still counts."""
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from sqlalchemy import URL
+
+from core.config.files.paths import Paths
+from core.config.settings import load_settings
+from core.domain.clock import utc_now
+from core.domain.errors import StorageError
+from core.domain.ids import BookId, new_uuid
+from core.domain.session.session import Session
+from core.domain.slot import Slot
+from core.library.book import Book
+from core.storage.changes import Changes
+from core.storage.session_store import Lease
+from db.backups import client_programs
+from db.backups.dump import backup, restore
+from db.store import PostgresStore, open_store
+from storyengine_tui.bootstrap import KEPT_BEFORE_RESTORES, Configuration, restore_backup
+from tests.store import chapters
+from tests.store.backups.test_backup import before_it_replaces
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def file(url: str, store: PostgresStore, locked: tuple[Session, Lease], tmp_path: Path) -> Path:
+    """A backup of a database with a chapter of two prompts."""
+    await chapters.play(store, *locked, 2)
+    target = tmp_path / "chapters.dump"
+    await backup(url, target)
+    return target
+
+
+@pytest.fixture
+def configuration(empty_url: str, tmp_path: Path) -> Configuration:
+    """The configuration of a program whose database is empty."""
+    settings = load_settings(tmp_path / "none.toml").model_copy(update={"database_url": SecretStr(empty_url)})
+    return Configuration(Paths(*[tmp_path / "program"] * 4), settings)
+
+
+def cut(file: Path) -> Path:
+    """Return a copy of the file that ends early."""
+    damaged = file.with_name("damaged")
+    damaged.write_bytes(file.read_bytes()[:1_000])
+    return damaged
+
+
+async def begin_chapter(url: str) -> None:
+    async with aclosing(await open_store(url)) as store:
+        await store.create(chapters.creation(chapters.new_session()))
+
+
+def kept_before(configuration: Configuration, file: Path) -> list[Path]:
+    """Fill the directory with as many copies of a backup as it keeps, oldest first."""
+    directory = configuration.paths.backups
+    directory.mkdir(parents=True)
+    names = [f"storyengine-2026010{day}T000000.000000Z.dump" for day in range(1, 1 + KEPT_BEFORE_RESTORES)]
+    return [Path(shutil.copy(file, directory / name)) for name in names]
+
+
+async def test_the_oldest_backup_that_is_kept_before_restores_can_be_restored_and_stays(
+    file: Path, configuration: Configuration, empty_url: str
+) -> None:
+    await begin_chapter(empty_url)
+    kept = oldest, *_ = kept_before(configuration, file)
+    before = await restore_backup(configuration, oldest, replace=True)
+    assert before is not None
+    there = sorted(configuration.paths.backups.iterdir())
+    assert there == [*kept, before], "what was restored is not removed by its own restore"
+    async with aclosing(await open_store(empty_url)) as store:
+        [line] = await store.sessions()
+        assert line.prompt_index == 2
+
+
+async def test_a_restore_that_is_refused_removes_no_backup_that_was_kept(
+    file: Path, configuration: Configuration, empty_url: str
+) -> None:
+    await begin_chapter(empty_url)
+    kept = kept_before(configuration, file)
+    with pytest.raises(StorageError, match="nothing was changed"):
+        await restore_backup(configuration, cut(file), replace=True)
+    assert sorted(configuration.paths.backups.iterdir()) == kept
+
+
+async def say_more(url: str) -> None:
+    """Open the chapter and store what is typed there."""
+    async with aclosing(await open_store(url)) as store:
+        [line] = await store.sessions()
+        lease = await chapters.taken(store, line.id)
+        await store.commit(Changes(session_id=line.id, unsent={Slot.RED: "later"}), lease)
+
+
+async def make_book(url: str) -> None:
+    async with aclosing(await open_store(url)) as store:
+        now = utc_now()
+        await store.library.put_book(Book(id=BookId(new_uuid()), title="Ash", created_at=now, updated_at=now))
+
+
+@pytest.mark.parametrize("write", [say_more, make_book, begin_chapter])
+async def test_a_restore_drops_nothing_that_a_window_wrote_after_the_backup_before_it(
+    write: Callable[[str], Awaitable[object]],
+    file: Path,
+    configuration: Configuration,
+    empty_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await begin_chapter(empty_url)
+    async with aclosing(await open_store(empty_url)) as store:
+        with monkeypatch.context() as patch:
+            before_it_replaces(patch, lambda: write(empty_url))
+            with pytest.raises(StorageError, match="nothing was changed") as refused:
+                await restore_backup(configuration, file, replace=True)
+            assert "another window has written meanwhile" in refused.value.hint
+        assert (await store.sessions())[0].prompt_index == 0, "what it wrote is there"
+        assert await restore_backup(configuration, file, replace=True)
+        [line] = await store.sessions()
+        assert line.prompt_index == 2
+
+
+async def test_a_library_without_a_chapter_is_replaced_only_when_asked_and_is_backed_up_first(
+    file: Path, configuration: Configuration, empty_url: str
+) -> None:
+    await make_book(empty_url)
+    with pytest.raises(StorageError, match="holds a library; nothing was changed"):
+        await restore_backup(configuration, file, replace=False)
+    async with aclosing(await open_store(empty_url)) as store:
+        assert len(await store.library.books()) == 1
+        before = await restore_backup(configuration, file, replace=True)
+        assert before is not None
+        assert not await store.library.books()
+        await restore_backup(configuration, before, replace=True)
+        assert len(await store.library.books()) == 1
+        assert not await store.sessions()
+
+
+async def test_a_library_that_is_begun_while_a_backup_is_restored_is_not_lost(
+    file: Path, configuration: Configuration, empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with aclosing(await open_store(empty_url)) as store:
+        before_it_replaces(monkeypatch, lambda: make_book(empty_url))
+        with pytest.raises(StorageError, match="nothing was changed") as refused:
+            await restore_backup(configuration, file, replace=False)
+        assert "another window has begun a chapter or a library" in refused.value.hint
+        assert len(await store.library.books()) == 1
+
+
+async def test_a_restore_sets_nothing_that_a_server_of_version_16_does_not_know(
+    file: Path, empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = client_programs.run
+    scripts: list[str] = []
+
+    async def reading(name: str, url: URL, arguments: list[str | Path], **more: Any) -> str:
+        if name == "psql":
+            [script] = [Path(one[7:]) for one in map(str, arguments) if one.startswith("--file=")]
+            scripts.append(await asyncio.to_thread(script.read_text))
+        return await run(name, url, arguments, **more)
+
+    monkeypatch.setattr(client_programs, "run", reading)
+    await restore(empty_url, file)
+    [script] = scripts
+    settings = [line for line in script.splitlines() if line.startswith("SET ")]
+    assert "SET lock_timeout = 0;" in settings
+    assert not [line for line in settings if "transaction_timeout" in line and "idle" not in line]
