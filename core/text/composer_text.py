@@ -34,3 +34,10 @@ def merged(stored: str, typed: str) -> str:
     if without(typed, stored) is not None or not stored:
         return typed
     return stored if without(stored, typed) is not None else joined(stored, typed)
+
+
+def resumed(base: str, stored: str, typed: str) -> str:
+    """Return the text of a field in which `base` was edited to `typed` while `stored` took its place."""
+    if typed == base:
+        return stored
+    return typed if stored == base else merged(stored, typed)

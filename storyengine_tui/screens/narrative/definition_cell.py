@@ -1,6 +1,7 @@
 """The second cell of tab 3: how the chapter is to be written, how long, and the button (design 10)."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -9,10 +10,11 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Button, Input, Static
 
-from core.domain.errors import StoryEngineError
+from core.domain.errors import SessionLockedError, StoryEngineError
 from core.domain.session.limits import Limits
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
+from core.text.composer_text import resumed
 from core.text.numbers import read_count
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.session_tab import SessionTab
@@ -20,6 +22,9 @@ from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, Help
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.text_line import show_line
+
+if TYPE_CHECKING:
+    from storyengine_tui.screens.narrative.narrative_view import NarrativeView
 
 DEFAULT_DEFINITION = (
     "Left empty: third person and past tense, in the tone of your world; scenes with dialogue; game "
@@ -111,6 +116,13 @@ class DefinitionCell(Vertical):
             self._target.value = str(session.target_words or "")
         self._show_counter()
 
+    def put_back(self, typed: TypedDefinition, base: Session) -> None:
+        """Put into the fields, which show what is stored, what was made of the definition of `base`."""
+        self.area.text = resumed(base.definition, self.area.text, typed.text)
+        if not typed.problem and typed.target_words != base.target_words:
+            self._target.value = str(typed.target_words or "")
+        self._show_counter()
+
     def show_access(self, *, is_editable: bool, can_build: bool, why: str) -> None:
         """Enable what is possible, and say why the chapter cannot be built."""
         self.area.read_only = not is_editable
@@ -155,6 +167,25 @@ class DefinitionSaver:
     def __init__(self, page: SessionTab) -> None:
         self._page = page
         self.autosave = Autosave(self._save, self._say_unsaved, self._say_saved)
+        self._base: Session | None = None
+        """The session that was edited here when another window began to write; None if all is stored."""
+
+    def show_stored(self, session: Session) -> None:
+        """Show the stored definition; an edit that could not be stored returns to it."""
+        base, self._base = self._base, None
+        typed = self._cell.typed
+        self._cell.show_stored(session)
+        if base is not None and base.id == session.id:
+            self._cell.put_back(typed, base)
+            self.touch()
+
+    def follow(self, before: "NarrativeView | None", view: "NarrativeView") -> None:
+        """Show what another window writes, but for an edit that could not be stored: it can be copied."""
+        typed = self._cell.typed
+        if before is not None and before.is_writer and typed.differs_from(before.session):
+            self._base = before.session if typed.differs_from(view.session) else None
+        if self._base is None:
+            self._cell.show_stored(view.session)
 
     @property
     def _cell(self) -> DefinitionCell:
@@ -172,6 +203,11 @@ class DefinitionSaver:
 
     async def flush(self) -> None:
         """Store what is not stored yet; raises StoryEngineError."""
+        if self._base is not None:
+            raise SessionLockedError(
+                "Another window writes in this chapter, so your wishes for the writer cannot be stored.",
+                "Copy them before you leave.",
+            )
         if self._may_save and self._is_unsaved:
             self.autosave.touch()
             await self.autosave.flush()
@@ -188,7 +224,7 @@ class DefinitionSaver:
         return self._cell.typed.differs_from(self._page.session.snapshot.session)
 
     async def _save(self) -> None:
-        if self._page.has_session and self._is_unsaved:
+        if self._may_save and self._is_unsaved:
             typed, session = self._cell.typed, self._page.session
             target = session.snapshot.session.target_words if typed.problem else typed.target_words
             await session.edits.define_narrative(typed.text, target)
@@ -198,7 +234,7 @@ class DefinitionSaver:
         self._page.say_unsaved(error)
 
     def _say_saved(self) -> None:
-        is_invalid = bool(self._cell.typed.problem)
-        self._cell.say_saved("not stored" if is_invalid else "stored")
-        if not is_invalid:
+        is_complete = self._base is None and not self._cell.typed.problem
+        self._cell.say_saved("stored" if is_complete else "not stored")
+        if is_complete:
             self._page.say_saved(is_complete=True)

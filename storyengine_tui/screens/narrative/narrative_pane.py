@@ -100,7 +100,7 @@ class NarrativePane(SessionTab):
         self._bank.forget()
         self.build.forget()
         view = narrative_view(self.session)
-        self._definition.show_stored(view.session)
+        self._saver.show_stored(view.session)
         await self._show_drafts(self.session)
         self.view = None
         self.refresh_view()
@@ -168,7 +168,7 @@ class NarrativePane(SessionTab):
         if view is None:
             return
         if not view.is_writer:
-            self._definition.show_stored(view.session)
+            self._saver.follow(before, view)
         self._definition.show_access(
             is_editable=view.can_define,
             can_build=view.can_build,

@@ -27,6 +27,7 @@ from core.domain.session.profile import (
 from core.domain.slot import Slot, first_slots
 from core.library.characters.in_chapter import SharedField, profile_with
 from core.text.cleaning import clean_line, is_blank
+from storyengine_tui.screens.setup.held_edit import HeldEdit
 from storyengine_tui.screens.shared.background import remove
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
 from storyengine_tui.widgets.fields.char_counter import CharCounter
@@ -160,6 +161,12 @@ class AgentPanel(Vertical):
             self._profile = stored.profile
         self._show_profile()
 
+    def put_back(self, held: HeldEdit) -> None:
+        """Put an edit of this character into the fields, which show what is stored."""
+        self._name_field.text = held.edit.names.get(self.slot, self._name_field.text)
+        self._identity_area.text = held.identity(self.slot, self._identity_area.text)
+        self._take_profile(held.edit.profiles.get(self.slot, self._profile))
+
     def set_read_only(self, is_read_only: bool) -> None:
         """Make the text read-only or editable."""
         self._name_field.read_only = self._identity_area.read_only = is_read_only
@@ -259,11 +266,7 @@ class CastPanels(Vertical):
         """Show the panel of `slot`, or the last of `agent_count`; it takes the focus from another panel."""
         slots = first_slots(agent_count)
         self.slot = slot if slot in slots else slots[-1]
-        if self.slot not in self._panels:
-            panel = AgentPanel(limits, cast[self.slot], is_read_only=self._is_read_only)
-            self._panels[self.slot] = panel
-            await self.mount(panel)
-            panel.fields[1].action_document_end(False)
+        await self._make(self.slot, cast, limits)
         if self.shown is None:  # Cleared while the panel was created.
             return
         shown, focused = self.shown, self.screen.focused
@@ -273,6 +276,21 @@ class CastPanels(Vertical):
             panel.display = panel is shown
         if is_leaving:
             shown.focus_name()
+
+    async def _make(self, slot: Slot, cast: Cast, limits: Limits) -> None:
+        if slot not in self._panels:
+            panel = AgentPanel(limits, cast[slot], is_read_only=self._is_read_only)
+            panel.display = slot is self.slot
+            self._panels[slot] = panel
+            await self.mount(panel)
+            panel.fields[1].action_document_end(False)
+
+    async def put_back(self, held: HeldEdit, cast: Cast, limits: Limits) -> None:
+        """Put an edit of the characters into their panels, which show what is stored."""
+        for slot in held.slots:
+            await self._make(slot, cast, limits)
+            if slot in self._panels:  # Not cleared meanwhile.
+                self._panels[slot].put_back(held)
 
     def neighbour(self, focused: Widget, step: int, agent_count: int) -> Slot | None:
         """Return the slot that Tab (1) or Shift+Tab (-1) goes to from `focused`; None within a panel."""

@@ -20,6 +20,7 @@ from core.domain.slot import Slot, first_slots, slot_after
 from core.engine.decisions.tab1_commands import DOUBLE_NAME
 from storyengine_tui.screens.setup.carried_cell import CarriedCell, show_carried
 from storyengine_tui.screens.setup.cast_panels import AgentPanel, CastPanels
+from storyengine_tui.screens.setup.held_edit import HeldEdit, held_edit
 from storyengine_tui.screens.setup.secrets.secrets_cell import SecretsCell
 from storyengine_tui.screens.setup.secrets.secrets_view import find, first_words, without
 from storyengine_tui.screens.setup.setup_view import INTRO, RESET_WARNING, SetupView, TypedSetup, setup_view
@@ -83,6 +84,7 @@ class SetupPane(SessionTab):
         )
         self._cast = CastPanels(id="cast", classes="grows")
         self.autosave = Autosave(self._save, self.say_unsaved, self.say_saved)
+        self._held: HeldEdit | None = None
 
     def compose(self) -> ComposeResult:
         """Compose the cells, the entries of the characters, and the buttons."""
@@ -118,6 +120,10 @@ class SetupPane(SessionTab):
         self.view = None
         self.refresh_view()
         await self._show_stored()
+        held, self._held, snapshot = self._held, None, self.session.snapshot
+        if held is not None and held.session_id == self.session.id:
+            held.put_back(snapshot.tab1, self._world, self._chapter, self._count)
+            await self._cast.put_back(held, snapshot.cast, snapshot.session.limits)
 
     def refresh_view(self) -> None:
         """Show the session as it is now."""
@@ -145,8 +151,9 @@ class SetupPane(SessionTab):
             self._banner.hide()
         if before is None or _keys_of(before) != _keys_of(view):
             self.refresh_bindings()
+        self._held = self._held or held_edit(self._typed, before, self.session)
         is_new = before is not None and (before.session, before.stored) != (view.session, view.stored)
-        if is_new and not view.is_writer:
+        if is_new and not view.is_writer and self._held is None:
             self.call_later(self._show_stored)
 
     @on(CarriedCell.Marked)
@@ -156,6 +163,8 @@ class SetupPane(SessionTab):
 
     async def flush(self) -> None:
         """Store what is typed and not stored yet."""
+        if self._held is not None:
+            raise self._held.refusal()
         if self._is_editable and self._typed().edit_of(self.session.snapshot) is not None:
             self.autosave.touch()
             await self.autosave.flush()
@@ -208,6 +217,8 @@ class SetupPane(SessionTab):
 
     def say_saved(self, *, is_complete: bool = True) -> None:
         """Report that what was typed is stored, except for a name that another character has."""
+        if self._held is not None:
+            return
         has_double = self.has_session and self._typed().doubles(self.session.snapshot)
         self._show_saved("name taken" if has_double else "stored")
         super().say_saved(is_complete=is_complete and not has_double)

@@ -1,0 +1,67 @@
+"""An edit of tab 1 that could not be stored, because another window began to write."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from textual.widgets import Select, TextArea
+
+from core.domain.errors import SessionLockedError
+from core.domain.ids import SessionId
+from core.domain.session.session import Tab1Inputs
+from core.domain.slot import Slot
+from core.engine.decisions.tab1_commands import Tab1Edit
+from core.text.composer_text import resumed
+from storyengine_tui.screens.setup.setup_view import SetupView, TypedSetup
+
+if TYPE_CHECKING:
+    from core.engine.session.session_handle import SessionHandle
+
+
+@dataclass(frozen=True, slots=True)
+class HeldEdit:
+    """Stays on the screen, where it can be copied, until this window writes again."""
+
+    session_id: SessionId
+    base: Tab1Inputs
+    """The set-up that was edited."""
+    edit: Tab1Edit
+
+    @property
+    def slots(self) -> list[Slot]:
+        """The characters that it changes."""
+        return sorted({*self.edit.names, *self.edit.identities, *self.edit.profiles})
+
+    def identity(self, slot: Slot, stored: str) -> str:
+        """Return the identity of a character, of which `stored` is stored now."""
+        typed = self.edit.identities.get(slot)
+        return stored if typed is None else resumed(self.base.identities.get(slot, ""), stored, typed)
+
+    def put_back(self, stored: Tab1Inputs, world: TextArea, chapter: TextArea, count: Select[int]) -> None:
+        """Put it into the fields, which show what is stored; those of the cast are not among them."""
+        if self.edit.world is not None:
+            world.text = resumed(self.base.world, stored.world, self.edit.world)
+        if self.edit.chapter is not None:
+            chapter.text = resumed(self.base.chapter, stored.chapter, self.edit.chapter)
+        if self.edit.agent_count is not None:
+            count.value = self.edit.agent_count
+
+    def refusal(self) -> SessionLockedError:
+        """Return the error that says that it cannot be stored."""
+        return SessionLockedError(
+            "Another window writes in this chapter, so what you wrote on 1 World cannot be stored.",
+            "Copy it before you leave.",
+        )
+
+
+def held_edit(
+    typed: Callable[[], TypedSetup], before: SetupView | None, session: "SessionHandle"
+) -> HeldEdit | None:
+    """Return what is typed and not stored in a window that wrote `before`, and does not any more."""
+    if before is None or not before.is_writer or not session.is_read_only:
+        return None
+    snapshot, content = session.snapshot, typed()
+    edit = content.edit_of(replace(snapshot, session=before.session, tab1=before.stored))
+    if edit is None or content.edit_of(snapshot) is None:
+        return None
+    return HeldEdit(session.id, before.stored, edit)

@@ -1,0 +1,98 @@
+"""Text that is not stored when another window begins to write stays on the screen, and returns later."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from core.domain.errors import SessionLockedError
+from core.domain.slot import Slot
+from core.engine.session.session_handle import SessionHandle
+from storyengine_tui.screens.setup.setup_pane import SetupPane
+from storyengine_tui.screens.shared.session_tab import SessionTab
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from tests.store.in_memory.memory_rows import MemoryLease
+from tests.tui.engine_app import Desktop, make_draft, tab1, until
+from tests.tui.rooms.chapter_page import SCRIPT, chapter_page, make_ended
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def second_writer(desktop: Desktop, session: SessionHandle) -> AsyncIterator[SessionHandle]:
+    """Take the writer's lock of a window away, and open the chapter in another window that writes."""
+    lease = session._writer.lease
+    assert isinstance(lease, MemoryLease)
+    async with desktop.engine("second window") as engine:
+        lease.lose()
+        other = await engine.open(session.id)
+        assert not other.is_read_only
+        yield other
+        await other.aclose()
+
+
+async def cut_off(page: SessionTab) -> None:
+    """Store nothing that is typed from now on, as in an outage."""
+    await page.autosave.stop()
+
+
+async def test_wishes_for_the_writer_that_another_window_keeps_from_being_stored_are_not_lost(
+    desktop: Desktop,
+) -> None:
+    desktop.script = SCRIPT
+    async with chapter_page(desktop, make_ended) as page:
+        await cut_off(page.pane)
+        page.definition.focus()
+        await page.pilot.press(*"Dry.")
+        page.target.focus()
+        await page.pilot.press(*"900")
+        async with second_writer(desktop, page.session) as other:
+            await page.until(lambda: page.definition.read_only)
+            await other.edits.define_narrative("Wet.", None)
+            await page.until(lambda: page.session.snapshot.session.definition == "Wet.")
+            assert (page.definition.text, page.target.value) == ("Dry.", "900")
+            with pytest.raises(SessionLockedError, match="your wishes for the writer"):
+                await page.pane.flush()
+            assert page.said("definition-saved") != "stored"
+        assert await page.session.take_over()
+        await page.until(lambda: not page.definition.read_only)
+        await page.pane.flush()
+        stored = page.session.snapshot.session
+        assert (stored.definition, stored.target_words) == ("Wet.\n\nDry.", 900)
+
+
+async def test_what_another_window_writes_still_shows_where_nothing_was_kept_from_being_stored(
+    desktop: Desktop,
+) -> None:
+    desktop.script = SCRIPT
+    async with chapter_page(desktop, make_ended) as page, second_writer(desktop, page.session) as other:
+        await page.until(lambda: page.definition.read_only)
+        await other.edits.define_narrative("Wet.", None)
+        await page.until(lambda: page.definition.text == "Wet.")
+
+
+async def test_a_world_and_a_cast_that_another_window_keeps_from_being_stored_are_not_lost(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(make_draft) as (pilot, app):
+        session, pane = app.session, app.chapter.query_one(SetupPane)
+        assert session is not None
+        world = pane.query_one("#world", CappedTextArea)
+        await cut_off(pane)
+        await pilot.press("ctrl+end", *" Salt.")
+        await pilot.press("ctrl+n", *"X", "tab", "ctrl+end", *" Late.")
+        async with second_writer(desktop, session) as other:
+            await until(pilot, lambda: world.read_only)
+            await other.edits.edit_tab1(tab1(world="A ship.", chapter="It sinks."))
+            await until(pilot, lambda: session.snapshot.tab1.world == "A ship.")
+            assert world.text == "A lighthouse on a rock. Salt."
+            with pytest.raises(SessionLockedError, match="what you wrote on 1 World"):
+                await app.chapter.flush()
+        assert await session.take_over()
+        await until(pilot, lambda: not world.read_only)
+        await app.chapter.flush()
+        stored = session.snapshot
+        assert stored.tab1.world == "A ship.\n\nA lighthouse on a rock. Salt."
+        assert stored.tab1.chapter == "It sinks."
+        assert stored.cast[Slot.ORANGE].name == "Jonas [/x]X"
+        assert stored.cast[Slot.ORANGE].identity == "You row the boat. Late."
