@@ -262,19 +262,24 @@ TAB_ACTIONS: Final = (
 
 
 class PossibleCommands(SystemCommandsProvider):
-    """Finds commands by their names as Textual does, and below them by words of their descriptions."""
+    """Finds commands by words of their names, and below them by words of their descriptions.
+
+    Letters that lie apart in a name find nothing: Enter without a look would begin something else, such as a
+    call that is paid.
+    """
 
     async def search(self, query: str) -> Offers:
-        """Yield the commands that are found; each word begins one of a description; these go by name."""
+        """Yield the commands that have what is typed in their name, then those with words that begin so."""
         from core.engine.recall.search import matcher_of
 
-        async for offer in super().search(query):
-            yield offer
         names, has_words = self.matcher(query), matcher_of(query)
         for name, text, run, *_ in sorted(
             self.app.get_system_commands(self.screen), key=lambda one: one.title
         ):
-            if has_words is not None and has_words(text) and not names.match(name):
+            is_named = query.casefold() in name.casefold() or (has_words is not None and has_words(name))
+            if is_named and (score := names.match(name)) > 0:
+                yield Offer(score, names.highlight(name), run, help=text)
+            elif has_words is not None and has_words(f"{name} {text}"):
                 yield Offer(0, name, run, help=text)
 
 

@@ -15,6 +15,8 @@ MAX_BYTES = 50_000_000
 """Largest file that is read: more than a GM types or pastes before a chapter is open."""
 SHOWN = 1_000
 """Characters from the end that are shown; the field that follows shows all."""
+LISTS = ("f5", "f7")
+"""Keys of lists over the chapter: letters behind them are commands of the list, and no text of the story."""
 
 
 class EarlyKeys:
@@ -34,8 +36,15 @@ class EarlyKeys:
         """The key of a tab or a list that was pressed last before a chapter was open."""
 
     def capture(self, event: events.Event) -> bool:
-        """Keep the text of an event; return False for an event without text, such as a function key."""
+        """Keep the text of an event; return False for an event without text, such as a function key.
+
+        Letters behind the key of a list are dropped: the list does not show yet.
+        """
         match event:
+            case events.Key(key="backspace" | "enter") | events.Key(is_printable=True) if (
+                self.leads_to in LISTS
+            ):
+                return True
             case events.Key(key="backspace"):
                 self.text = self.text[:-1]
             case events.Key(key="enter" | "ctrl+j"):

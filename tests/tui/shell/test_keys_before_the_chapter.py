@@ -6,6 +6,7 @@ import pytest
 
 from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
+from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.shell.app import StoryEngineApp
 from tests.tui.engine_app import Desktop, make_active, opened, until
 
@@ -33,4 +34,26 @@ async def test_a_key_of_a_tab_or_a_list_that_is_pressed_during_the_start_acts_on
         else:
             await until(pilot, lambda: app.chapter.active_tab == "narrative")
             await opened(pilot)
+        await app.close_everything()
+
+
+async def test_letters_behind_the_key_of_a_list_during_the_start_are_no_text_of_the_story(
+    desktop: Desktop,
+) -> None:
+    may_start = asyncio.Event()
+
+    async def read() -> Configuration:
+        await may_start.wait()
+        return Configuration(desktop.paths, desktop.settings)
+
+    await desktop.prepare(lambda engine: make_active(engine, 1))
+    app = StoryEngineApp(desktop.start, Unread(desktop.paths, read))
+    async with app.run_test() as pilot:
+        await pilot.press("G", "o", "f5", "v", "backspace", "enter")
+        may_start.set()
+        await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.focused, PromptArea))
+        assert isinstance(app.focused, PromptArea)
+        assert app.focused.text == "Go"
         await app.close_everything()

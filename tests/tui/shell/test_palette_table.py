@@ -12,7 +12,7 @@ from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.screens.setup.setup_pane import SetupPane
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.shell.palette import TAB_ACTIONS
-from tests.tui.engine_app import Desktop, make_active, until
+from tests.tui.engine_app import Desktop, make_active, screen_text, until
 
 pytestmark = pytest.mark.anyio
 
@@ -62,3 +62,16 @@ async def test_the_palette_finds_a_command_by_words_of_its_description_below_tho
         assert await found("whisper", 1) == ["Choose who hears it"]
         assert await found("scene", 3) == ["New scene", "Away for a while", "Choose who hears it"]
         assert await found("empty", 3) == ["Example", "New chapter", "Reset Chapter"]
+        assert await found("chapter next", 0) == []
+        assert await found("chapter end", 1) == ["End Chapter"]
+
+
+async def test_letters_that_lie_apart_in_the_name_of_a_command_do_not_find_it(desktop: Desktop) -> None:
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, CommandPalette))
+        await pilot.press(*"nwscn")
+        await until(pilot, lambda: "No matches found" in screen_text(app))
+        await pilot.press("enter")
+        assert isinstance(app.screen, CommandPalette)
+        await pilot.press("escape")

@@ -194,5 +194,8 @@ class AddersModal(TicksModal[Adders]):
         )
 
     def action_choose(self, is_on: bool) -> None:
-        """Choose those that are ticked, and whether any does."""
-        self.dismiss(Adders(self._checks.ticked, is_on))
+        """Choose those that are ticked, and whether any does; on without any is refused."""
+        if is_on and not self._checks.ticked:
+            self.notify("Tick who may add something first; Space ticks.", markup=False)
+        else:
+            self.dismiss(Adders(self._checks.ticked, is_on))

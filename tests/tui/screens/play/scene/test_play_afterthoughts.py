@@ -103,6 +103,17 @@ async def test_what_was_added_is_struck_from_the_palette(
         assert table.pane.check_action("strike_afterthought", ()) is False
 
 
+async def test_on_without_a_character_that_may_add_says_so_and_asks_on(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        await table.pane.run_action("let_add")
+        await table.until(lambda: isinstance(table.app.screen, AddersModal))
+        await table.pilot.press("o")
+        await table.until(lambda: any("Tick who" in note.message for note in table.app._notifications))
+        assert isinstance(table.app.screen, AddersModal)
+        await table.pilot.press("space", "o")
+        await table.until(lambda: table.stored.adds_unasked)
+
+
 async def test_who_may_add_is_ticked_and_switched_on_and_off(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         for keys, is_on in (("space", "o"), True), (("down", "space", "f"), False):
