@@ -81,4 +81,4 @@ async def test_of_the_two_gates_before_an_item_that_is_recalled_each_one_is_enou
     broken: Broken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(*broken)
-    assert await leaks_in(range(12)) == []
+    assert await leaks_in(range(6)) == []

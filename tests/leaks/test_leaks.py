@@ -18,21 +18,21 @@ from core.engine.services.takes import commands as takes
 from tests.leaks.many_chapters import play_chapters
 
 pytestmark = pytest.mark.anyio
-CHAPTERS, PARTS = 60, 2
+CHAPTERS = 24
 """As many as those in which each gate that is broken must be noticed; torture plays thousands."""
+TELLING = (4, 2, 1, 11, 0)
+"""Chapters in which most of the broken gates are noticed, which are played first."""
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-async def test_no_input_has_what_its_reader_may_not_know_or_lacks_what_it_may(part: int) -> None:
-    share = CHAPTERS // PARTS
-    found = await play_chapters(range(part * share, (part + 1) * share))
+async def test_no_input_has_what_its_reader_may_not_know_or_lacks_what_it_may() -> None:
+    found = await play_chapters(range(CHAPTERS))
     assert found.leaks == []
     assert found.forgotten == []
-    assert found.inputs > 20 * share
-    assert found.checked > 100 * share
-    assert found.set_off_count > 2 * share
-    assert found.bank_count > 2 * share
-    assert found.kept_count > share // 3
+    assert found.inputs > 20 * CHAPTERS
+    assert found.checked > 100 * CHAPTERS
+    assert found.set_off_count > 2 * CHAPTERS
+    assert found.bank_count > 2 * CHAPTERS
+    assert found.kept_count > CHAPTERS // 3
 
 
 def _all_events(events: Sequence[Any], _: object) -> Any:
@@ -126,7 +126,7 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
 async def test_a_gate_that_is_broken_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where, broken = BROKEN[name]
     monkeypatch.setattr(where, broken)
-    for seed in range(CHAPTERS):
+    for seed in dict.fromkeys([*TELLING, *range(CHAPTERS)]):
         if (await play_chapters(range(seed, seed + 1))).leaks:
             return
     pytest.fail(f"{CHAPTERS} chapters in which {name} had no leak")

@@ -163,7 +163,7 @@ def fits(attempt: Callable[[], object]) -> bool:
 
 
 @pytest.mark.parametrize("name", PROFILES)
-@settings(max_examples=12)  # each plays a chapter
+@settings(max_examples=6)  # each plays a chapter
 @given(field=texts, early=block_texts, turns=turns)
 def test_no_sequence_of_legal_texts_and_corrections_ends_in_a_chapter_that_cannot_go_on(
     name: str, field: tuple[str, int], early: list[tuple[str, int]], turns: list[Turn]

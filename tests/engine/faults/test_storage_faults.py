@@ -148,7 +148,7 @@ async def test_the_gm_hears_of_an_outage_at_once_also_while_a_paid_reply_waits_f
         with pytest.raises(StorageError):
             await asyncio.wait_for(session.submit_prompt(Slot.ORANGE, "Two"), PATIENCE)
         del given_up
-        gc.collect()
+        gc.collect(1)
         assert not unheard, "what was given up fails without a word of the event loop"
         slow.is_away = False
         await done(session, request_id)

@@ -95,7 +95,7 @@ async def test_work_that_quitting_ends_before_it_began_leaves_no_warning(desktop
             app.do(work(), group="ended")
             app.workers.cancel_group(app, "ended")
             await pilot.pause()
-        gc.collect()
+        gc.collect(1)
     assert not [str(warning.message) for warning in said if "never awaited" in str(warning.message)]
 
 
@@ -108,5 +108,5 @@ async def test_a_chapter_that_is_left_before_its_pages_are_filled_leaves_no_warn
                 app.chapter._begin_others(app.session, listener)
                 app.workers.cancel_group(app.chapter, "attach")
                 await pilot.pause()
-        gc.collect()
+        gc.collect(1)
     assert not [str(warning.message) for warning in said if "never awaited" in str(warning.message)]
