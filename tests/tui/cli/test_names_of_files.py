@@ -7,7 +7,7 @@ import pytest
 
 from core.exchange.chapter_file import write_new
 from core.exchange.library.library_files import files_in, refuse_present
-from storyengine_tui.cli.commands.library.files import named_file
+from storyengine_tui.cli.commands.library.shelf import named_file
 from storyengine_tui.cli.commands.system import database
 
 LONG = "a" * 300

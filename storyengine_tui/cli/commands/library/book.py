@@ -13,7 +13,7 @@ from core.library.book import Book
 from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
-from storyengine_tui.cli.commands.library.archiving import add_archive_commands
+from storyengine_tui.cli.commands.library.shelf import Archived, add_archive_commands
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import say
 from storyengine_tui.cli.running import command, given, print_rows
@@ -35,9 +35,7 @@ def book() -> None:
 
 
 @command(app, "list")
-async def list_(
-    archived: Annotated[bool, typer.Option("--archived", help="List the archived ones.")] = False,
-) -> None:
+async def list_(archived: Archived = False) -> None:
     """List the books."""
     async with running_catalog(await unlocked()) as catalog:
         listed = await catalog.library.books.listed(is_archived=archived)

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 
 from core.domain.clock import utc_now
 from core.domain.slot import Slot
-from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
+from core.exchange.library.library_files import format_of, read_file, refuse_present, write_new
 from core.library.cards.card import CardVersion
 from core.library.cards.card_file import CardFile, read_card
 from core.library.cards.report import CardTarget, placements, report
@@ -25,8 +26,13 @@ from core.text.graphemes import head
 from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
-from storyengine_tui.cli.commands.library.archiving import add_archive_commands
-from storyengine_tui.cli.commands.library.files import PASTE, import_each, named_file
+from storyengine_tui.cli.commands.library.shelf import (
+    PASTE,
+    Archived,
+    add_archive_commands,
+    import_each,
+    named_file,
+)
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import say
 from storyengine_tui.cli.running import command, given, one_of, print_rows
@@ -52,9 +58,7 @@ def cast() -> None:
 
 
 @command(app, "list")
-async def list_(
-    archived: Annotated[bool, typer.Option("--archived", help="List the archived ones.")] = False,
-) -> None:
+async def list_(archived: Archived = False) -> None:
     """List the characters of the library."""
     async with running_catalog(await unlocked()) as catalog:
         listed = await catalog.library.characters.listed(is_archived=archived)
@@ -79,15 +83,11 @@ async def import_(
     ] = False,
 ) -> None:
     """Take characters into the library; each file is kept as it is."""
-    found = await asyncio.to_thread(files_in, files)
-    async with running_catalog(await unlocked()) as catalog:
-        characters = catalog.library.characters
-
-        async def import_one(content: bytes, name: str) -> tuple[str, tuple[str, ...], bool]:
-            done = await characters.import_card(content, name, is_trusted=trust)
-            return done.character.name, done.report, done.is_new
-
-        await import_each(found, import_one)
+    await import_each(
+        files,
+        lambda catalog: partial(catalog.library.characters.import_card, is_trusted=trust),
+        lambda done: done.character.name,
+    )
 
 
 @command(app)

@@ -10,7 +10,7 @@ import typer
 
 from core.domain.session.profile import GENERAL
 from core.engine.services.library.lorebooks import LoreKind
-from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
+from core.exchange.library.library_files import format_of, read_file, refuse_present, write_new
 from core.library.card_lore import LoreFile, read_lore_file
 from core.library.lore.activation.result import ActiveEntry, Outcome
 from core.library.lore.book import LoreEntry
@@ -26,8 +26,13 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     find_session,
     lore_line,
 )
-from storyengine_tui.cli.commands.library.archiving import add_archive_commands
-from storyengine_tui.cli.commands.library.files import PASTE, import_each, named_file
+from storyengine_tui.cli.commands.library.shelf import (
+    PASTE,
+    Archived,
+    add_archive_commands,
+    import_each,
+    named_file,
+)
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import console, say
 from storyengine_tui.cli.running import command, one_of, print_bytes, print_rows
@@ -50,9 +55,7 @@ def lore() -> None:
 
 
 @command(app, "list")
-async def list_(
-    archived: Annotated[bool, typer.Option("--archived", help="List the archived ones.")] = False,
-) -> None:
+async def list_(archived: Archived = False) -> None:
     """List the lorebooks of the library."""
     async with running_catalog(await unlocked()) as catalog:
         listed = await catalog.library.lore.listed(is_archived=archived)
@@ -116,15 +119,7 @@ async def import_(
     ],
 ) -> None:
     """Take lorebooks into the library; each file is kept as it is."""
-    found = await asyncio.to_thread(files_in, files)
-    async with running_catalog(await unlocked()) as catalog:
-        lore_library = catalog.library.lore
-
-        async def import_one(content: bytes, name: str) -> tuple[str, tuple[str, ...], bool]:
-            done = await lore_library.import_lore(content, name)
-            return done.book.name, done.report, done.is_new
-
-        await import_each(found, import_one)
+    await import_each(files, lambda catalog: catalog.library.lore.import_lore, lambda done: done.book.name)
 
 
 @command(app)

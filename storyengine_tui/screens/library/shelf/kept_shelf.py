@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final, Protocol, TypeVar
@@ -22,6 +22,7 @@ from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.screens.library.shelf.arriving import outcome_of
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
 from storyengine_tui.screens.library.shelf.title_modal import ExportModal, FileModal, NameModal
+from storyengine_tui.widgets.dialogs.line_modal import LineModal
 
 Kept = TypeVar("Kept", LibraryCharacter, KeptLorebook)
 
@@ -139,12 +140,16 @@ class KeptShelf(ShelfScreen[Kept]):
 
     def action_import(self) -> None:
         """Ask for a file or a folder, and import it."""
+        self._ask_for_path(FileModal(""), self._import)
+
+    def _ask_for_path(self, question: LineModal, work: Callable[[Path], Awaitable[None]]) -> None:
+        """Do something with the path that is the answer; nothing without one."""
 
         def answered(path: str | None) -> None:
             if path is not None and path.strip():
-                self.do(self._import(expanded(Path(path.strip()))), then_reloads=True)
+                self.do(work(expanded(Path(path.strip()))), then_reloads=True)
 
-        self.app.push_screen(FileModal(""), answered)
+        self.app.push_screen(question, answered)
 
     async def _import(self, path: Path) -> None:
         """Import each file as a whole or not at all; say what became of them."""
@@ -161,15 +166,8 @@ class KeptShelf(ShelfScreen[Kept]):
 
     def action_export(self) -> None:
         """Ask for a file, and write the row under the cursor into it."""
-        row = self.chosen
-        if row is None:
-            return
-
-        def write(path: str | None) -> None:
-            if path is not None and path.strip():
-                self.do(self._export(row, expanded(Path(path.strip()))), then_reloads=True)
-
-        self.app.push_screen(ExportModal(""), write)
+        if self.chosen is not None:
+            self._ask_for_path(ExportModal(""), partial(self._export, self.chosen))
 
     async def _export(self, row: Kept, file: Path) -> None:
         format_ = format_of(file)

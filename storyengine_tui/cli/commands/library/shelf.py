@@ -1,17 +1,47 @@
-"""The commands archive, restore and purge, which every kind of the library has."""
+"""Commands that books, cast and lore share: import, archive, restore and purge."""
 
-from collections.abc import Callable
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
 from core.engine.catalog import SessionCatalog
+from core.exchange.library.library_files import ENDINGS, NO_FILE, files_in, read_file
+from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.bootstrap import running_catalog
-from storyengine_tui.cli.asking import FOR_GOOD, may_delete
+from storyengine_tui.cli.asking import FOR_GOOD, may_delete, read_standard_input
+from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.printing import say
+from storyengine_tui.cli.printing import say, say_error
 from storyengine_tui.cli.running import command
+
+if TYPE_CHECKING:
+    from core.engine.services.library.characters import CardImport
+    from core.engine.services.library.lorebooks import LoreImport
+
+PASTE = "-"
+Archived = Annotated[bool, typer.Option("--archived", help="List the archived ones.")]
+
+
+async def read_any(file: Path, most: int) -> bytes:
+    """Return the content of a file, or of standard input for `-`; raise FileRefusedError."""
+    if str(file) != PASTE:
+        return await read_file(file, most)
+    content = await read_standard_input(most + 1)
+    if len(content) > most:
+        raise FileRefusedError(f"Standard input is larger than {most // 1024**2} MB.")
+    return content
+
+
+def named_file(name: str) -> Path | None:
+    """Return the file that an argument means, if it is a path or has the ending of one; else None."""
+    path = Path(name)
+    is_path = os.sep in name or path.suffix.lower() in ENDINGS
+    return path if is_path or os.path.exists(path) else None  # False for a name that no file can have
+
 
 Kept = TypeVar("Kept")
 
@@ -30,6 +60,39 @@ class Archive(Protocol[Kept]):
 
     async def purge(self, one: Kept, /) -> None:
         """Delete it for good."""
+
+
+Imported = TypeVar("Imported", "CardImport", "LoreImport")
+
+
+async def import_each(
+    paths: Sequence[Path],
+    import_in: Callable[[SessionCatalog], Callable[[bytes, str], Awaitable[Imported]]],
+    name_of: Callable[[Imported], str],
+) -> None:
+    """Import the files, and those in folders; say what became of each; raise typer.Exit when one was refused.
+
+    One that is refused does not keep the others from being imported.
+    """
+    files = await asyncio.to_thread(files_in, paths)
+    refused = 0
+    async with running_catalog(await unlocked()) as catalog:
+        for file in files:
+            try:
+                content = await read_any(file, LARGEST_FILE)
+                name = "The text" if str(file) == PASTE else file.name
+                done = await import_in(catalog)(content, name)
+            except FileRefusedError as error:
+                say_error(error)
+                refused += 1
+                continue
+            say(f"{file}: {'imported' if done.is_new else 'not imported again'}, “{name_of(done)}”.")
+            for line in done.report:
+                say(f"  {line}")
+        if not files:
+            say(NO_FILE)
+    if refused:
+        raise typer.Exit(ExitCode.BAD_FILE)
 
 
 def add_archive_commands(
