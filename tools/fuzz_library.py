@@ -15,7 +15,7 @@ from core.library.cards.card import CardVersion
 from core.library.cards.card_file import CardFile, CardFormat, read_card
 from core.library.cards.report import report
 from core.library.cards.writing import write_card
-from core.library.characters.checks import problems_of
+from core.library.characters.checks import problems_of_character
 from core.library.characters.from_card import card_with, character_of
 from core.library.json_document import parse_json
 from core.library.lore.activation.scanner import LoreScanner
@@ -61,7 +61,7 @@ def _check_character(file: CardFile) -> None:
     name = free_name(file.card.name if file.card.name.strip() else "Nobody", ())
     character = character_of(file.card, CharacterId(new_uuid()), name, (), utc_now())
     assert card_with(character, file.card) is file.card, "a character that did not change changes its card"
-    problems = [one for one in problems_of(character) if "identity" not in one]
+    problems = [one for one in problems_of_character(character) if "identity" not in one]
     # A name of characters that are invisible is refused in a sentence.
     assert is_blank(name) or not problems, problems
 

@@ -26,7 +26,7 @@ from core.domain.dice import read_dice
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import RequestState
-from core.domain.session.prompt_block import cleaned, problems_of
+from core.domain.session.prompt_block import cleaned_blocks, problems_of_blocks
 from core.domain.session.session import Session
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
@@ -101,8 +101,10 @@ def check_play_file(content: bytes) -> None:
     texts += [secret.text for secret in script.secrets]
     texts += [line.text for prompt in script.prompts for line in prompt.lines]
     assert all(clean(text) == text for text in texts), "a text that is not clean got in"
-    assert cleaned(script.prompt_blocks) == script.prompt_blocks, "a prompt block that is not clean got in"
-    assert not any(problems_of(script.prompt_blocks)), "a prompt block that cannot be stored got in"
+    assert cleaned_blocks(script.prompt_blocks) == script.prompt_blocks, (
+        "a prompt block that is not clean got in"
+    )
+    assert not any(problems_of_blocks(script.prompt_blocks)), "a prompt block that cannot be stored got in"
     assert 1 <= len(script.agents) <= 7
     cast = {agent.slot for agent in script.agents}
     assert {prompt.slot for prompt in script.prompts} <= cast

@@ -32,7 +32,7 @@ from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.condensed import CondensedMemory
 from core.domain.story.context_status import Statuses
-from core.domain.story.context_status import problems_of as problems_of_statuses
+from core.domain.story.context_status import problems_of_statuses as problems_of_statuses
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
@@ -41,7 +41,7 @@ from core.exchange.import_bounds import BoundExceededError, parse
 from core.exchange.integrity import audiences as audience_integrity
 from core.exchange.integrity import session as integrity
 from core.exchange.integrity.bank import problems_of_bank, problems_of_condensed
-from core.exchange.library.library_marks import BookMark, problems_of_book, problems_of_lore
+from core.exchange.library.library_marks import BookMark, problems_of_book_mark, problems_of_lore_marks
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 from core.text.canonical_json import canonical, checksum
@@ -306,19 +306,19 @@ def _refuse_what_we_never_write(plain: object, body: SessionBody) -> None:
     owners = {body.session.id, *(thing.session_id for thing in _things(body))}
     if len(owners) > 1:
         raise ImportRefusedError("it holds parts of more than one session")
-    problem = next(problems_of(body), None)
+    problem = next(problems_of_body(body), None)
     if problem is not None:
         raise ImportRefusedError(problem)
 
 
-def problems_of(body: SessionBody) -> Iterator[str]:
+def problems_of_body(body: SessionBody) -> Iterator[str]:
     """Yield which invariants of a session do not hold."""
     session = body.session
     return chain(
         integrity.problems_of_times(_times(body)),
         integrity.problems_of_ids(_ids(body)),
         integrity.problems_of_setting(session, body.tab1, body.unsent),
-        integrity.problems_of_prompt_blocks(body.prompt_blocks),
+        integrity.problems_of_exported_blocks(body.prompt_blocks),
         audience_integrity.problems_of_secrets(body.session, body.secrets),
         audience_integrity.problems_of_stage(body.session, body.events),
         audience_integrity.problems_of_reveals(body.events, body.secrets),
@@ -328,8 +328,8 @@ def problems_of(body: SessionBody) -> Iterator[str]:
         problems_of_condensed(body.condensed, (*body.blocks, *body.revisions)),
         integrity.problems_of_requests(session, body.requests, body.events),
         integrity.problems_of_drafts(session, body.drafts, body.blocks, body.requests),
-        problems_of_book(body.book),
-        problems_of_lore(body.lore, body.contents),
+        problems_of_book_mark(body.book),
+        problems_of_lore_marks(body.lore, body.contents),
         integrity.problems_of_calls(body.artifacts, body.contents, body.requests),
         problems_of_bank(session, body.items, body.accesses, body.events),
     )

@@ -113,9 +113,7 @@ class EmbeddingService:
         done, _ = await asyncio.wait({self._started_by(self._embedder(self._plan))}, timeout=seconds)
         return bool(done)
 
-    async def embed_query(
-        self, text: str, request: Request, number: int = 1, cancellation: Cancellation | None = None
-    ) -> Embedded:
+    async def embed_query(self, text: str, request: Request, number: int = 1) -> Embedded:
         """Return the vector of `text` and those of its spans as call `number` of the request's attempt.
 
         Those of the last texts are kept.
@@ -133,7 +131,7 @@ class EmbeddingService:
             return Embedded(error=ProviderError(ErrorCode.LLM_SERVER_ERROR))
         texts = texts_of_query(text)
         call = self._call(self._plan, texts.every, request, number)
-        made = await self._embed(self._plan, call, cancellation or Cancellation(), is_query=True)
+        made = await self._embed(self._plan, call, Cancellation(), is_query=True)
         is_whole = len(made.vectors) == len(texts.every)
         made = replace(made, vectors=texts.meaning(made.vectors) if is_whole else ())
         if made.vectors:

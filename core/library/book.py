@@ -33,7 +33,7 @@ class Book:
         return self.chapters.index(session_id) + 1
 
 
-def cleaned(book: Book) -> Book:
+def cleaned_book(book: Book) -> Book:
     """Return the same with its texts cleaned."""
     return replace(
         book,
@@ -43,7 +43,7 @@ def cleaned(book: Book) -> Book:
     )
 
 
-def problems_of(book: Book) -> Iterator[str]:
+def problems_of_book(book: Book) -> Iterator[str]:
     """Yield, in sentences, what keeps a book from being stored."""
     if is_blank(book.title) or len(book.title) > LONGEST_NAME:
         yield f"A book has a title of 1 to {LONGEST_NAME} characters."

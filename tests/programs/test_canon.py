@@ -13,7 +13,7 @@ from bench.canon.frames import FRAMES, FactKind
 from bench.canon.measure import Result, Results, Way
 from bench.canon.report import Figures
 from bench.canon.story import DISTANCES, write_next, write_story
-from core.domain.bank.checks import problems_of
+from core.domain.bank.checks import problems_of_item
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Validation
 from core.domain.slot import Slot
@@ -61,7 +61,7 @@ def test_a_story_says_each_fact_once_and_its_bank_has_it_with_its_proof() -> Non
     replies = [event for event in story.changes.events if event.role is Role.AGENT]
     assert len(replies) == 140
     assert len(story.items) == 120
-    assert not [problem for item in story.items for problem in problems_of(item)]
+    assert not [problem for item in story.items for problem in problems_of_item(item)]
     for item in story.items:
         saying = [event for event in replies if item.text in event.text]
         assert [event.prompt_index for event in saying] == [item.prompt_index]
@@ -102,7 +102,7 @@ def test_the_next_chapter_changes_states_once_more_but_none_that_the_gm_kept() -
     first = write_story(seed=7, prompts=700, items=500, questions=8)
     following = write_next(first)
     before = {item.id: item for item in first.items}
-    assert not [problem for item in following.items for problem in problems_of(item)]
+    assert not [problem for item in following.items for problem in problems_of_item(item)]
     replaced = {item.text: before[item.supersedes] for item in following.items if item.supersedes}
     assert len(replaced) == len(following.items) == 9
     assert not any(item.is_kept for item in replaced.values())

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from core.domain.audience import Audience
-from core.domain.bank.checks import problems_of
+from core.domain.bank.checks import problems_of_item
 from core.domain.bank.details import (
     Aspect,
     Details,
@@ -235,7 +235,7 @@ def _item(finding: Finding, source: Source, told: Vocabulary, now: datetime) -> 
         created_at=now,
         updated_at=now,
     )
-    return None if any(problems_of(item)) else item
+    return None if any(problems_of_item(item)) else item
 
 
 def _proof(finding: Finding, events: Sequence[Event]) -> tuple[Event, Evidence] | None:

@@ -28,7 +28,7 @@ NO_SHARE: Final = "Importance, confidence, fading, strength and exposure are 0 t
 _MOST_COUNTED = 2**31 - 1
 
 
-def problems_of(item: Item) -> Iterator[str]:
+def problems_of_item(item: Item) -> Iterator[str]:
     """Yield, in sentences, what keeps an item from being stored."""
     if is_blank(item.name) or len(item.name) > LONGEST_ITEM_NAME:
         yield f"An item has a name of 1 to {LONGEST_ITEM_NAME} characters."

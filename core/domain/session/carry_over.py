@@ -67,7 +67,7 @@ NOTHING_CARRIED: Final = CarryOver()
 """That of a chapter that is in no book, or is the first of one."""
 
 
-def cleaned(carried: CarryOver) -> CarryOver:
+def cleaned_carry_over(carried: CarryOver) -> CarryOver:
     """Return the same with every text on one line and without control characters."""
     lines = (
         replace(line, text=clean_line(line.text), known_to=tuple(map(clean_line, line.known_to)))
@@ -76,7 +76,7 @@ def cleaned(carried: CarryOver) -> CarryOver:
     return replace(carried, lines=tuple(lines))
 
 
-def problems_of(carried: CarryOver) -> Iterator[str]:
+def problems_of_carry_over(carried: CarryOver) -> Iterator[str]:
     """Yield, in sentences, what keeps a carry-over from being stored."""
     if len(carried.lines) > MOST_LINES:
         yield f"A chapter takes over at most {MOST_LINES:,} lines."

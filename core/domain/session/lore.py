@@ -83,7 +83,7 @@ def without_book(books: Lorebooks, name: str) -> Lorebooks:
     return tuple(one for one in books if one.key != name_key(name))
 
 
-def problems_of(books: Sequence[ChapterLorebook]) -> Iterator[str]:
+def problems_of_chapter_lore(books: Sequence[ChapterLorebook]) -> Iterator[str]:
     """Yield, in sentences, what keeps lorebooks from being those of a chapter."""
     if len(books) > MOST_BOOKS:
         yield f"A chapter has at most {MOST_BOOKS} lorebooks."

@@ -80,7 +80,7 @@ def groups_in(slots: Iterable[Slot], profiles: Profiles) -> tuple[str, ...]:
     return groups if len(groups) > 1 else ()
 
 
-def cleaned(profile: Profile) -> Profile:
+def cleaned_profile(profile: Profile) -> Profile:
     """Return the same with each text on one line, and each list without blanks and repetitions."""
     return replace(
         profile,
@@ -114,8 +114,8 @@ def profile_text(profile: Profile) -> str:
     return " · ".join(filter(None, said))
 
 
-def problems_of(profile: Profile) -> Iterator[str]:
-    """Yield, in sentences, what keeps a profile from being stored; it is `cleaned` before."""
+def problems_of_profile(profile: Profile) -> Iterator[str]:
+    """Yield, in sentences, what keeps a profile from being stored; it is cleaned before."""
     if len(profile.aliases) > MOST_ALIASES or any(len(one) > LONGEST_NAME for one in profile.aliases):
         yield f"A character has at most {MOST_ALIASES} other names of {LONGEST_NAME} characters each."
     yield from problems_of_group_names((profile.group, *profile.groups_visible))

@@ -148,7 +148,7 @@ def _out_of(block: PromptBlock, variant: str) -> PromptBlock:
     return replace(block, variants=left, is_on=block.is_on and (bool(left) or not block.variants))
 
 
-def cleaned(prompt_blocks: PromptBlocks) -> PromptBlocks:
+def cleaned_blocks(prompt_blocks: PromptBlocks) -> PromptBlocks:
     """Return the same with every text cleaned, and each list without repetitions."""
     return PromptBlocks(
         variant=clean_line(prompt_blocks.variant),
@@ -167,7 +167,7 @@ def cleaned(prompt_blocks: PromptBlocks) -> PromptBlocks:
     )
 
 
-def problems_of(prompt_blocks: PromptBlocks) -> Iterator[str]:
+def problems_of_blocks(prompt_blocks: PromptBlocks) -> Iterator[str]:
     """Yield, in sentences, what keeps these prompt blocks from being stored."""
     yield from _problems_of_variants(prompt_blocks)
     blocks = prompt_blocks.blocks

@@ -113,7 +113,7 @@ def in_scene(events: Sequence[Event], boundary: int) -> tuple[Event, ...]:
     )
 
 
-def problems_of(statuses: Statuses, events: Iterable[Event]) -> Iterator[str]:
+def problems_of_statuses(statuses: Statuses, events: Iterable[Event]) -> Iterator[str]:
     """Yield problems of the statuses of a chapter that is imported, given its log."""
     places = [one.place for one in statuses]
     if places != sorted(set(places)):

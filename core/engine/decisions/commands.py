@@ -21,7 +21,7 @@ from core.domain.requests.request import (
 )
 from core.domain.session.absence import require_here
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
-from core.domain.session.prompt_block import PromptBlocks, cleaned, problems_of
+from core.domain.session.prompt_block import PromptBlocks, cleaned_blocks, problems_of_blocks
 from core.domain.session.session import Session
 from core.domain.session.state_machine import NOTHING_TO_SUMMARISE, Command
 from core.domain.slot import Slot
@@ -274,8 +274,8 @@ def edit_prompt_blocks(
     if not snapshot.is_memory_known:
         raise ValueError("canon and corrections take room in the same inputs")
     session = move(snapshot, snapshot.session, Command.EDIT_PROMPT_BLOCKS, now)
-    prompt_blocks = cleaned(prompt_blocks)
-    problem = next(problems_of(prompt_blocks), None)
+    prompt_blocks = cleaned_blocks(prompt_blocks)
+    problem = next(problems_of_blocks(prompt_blocks), None)
     if problem is not None:
         raise IllegalCommandError(problem)
     if prompt_blocks.blocks:

@@ -6,7 +6,13 @@ from datetime import datetime
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import new_uuid
 from core.domain.requests.request import Content
-from core.domain.session.lore import ChapterLorebook, labelled, problems_of, with_book, without_book
+from core.domain.session.lore import (
+    ChapterLorebook,
+    labelled,
+    problems_of_chapter_lore,
+    with_book,
+    without_book,
+)
 from core.domain.session.state_machine import Command
 from core.engine.changes.moves import move
 from core.storage.changes import Changes
@@ -30,7 +36,7 @@ def attach(snapshot: Snapshot, copy: LoreCopy, now: datetime) -> Changes:
     seed = snapshot.lore[0].seed if snapshot.lore else new_uuid().hex
     [book] = labelled((replace(copy.book, seed=seed),), session, snapshot.tab1.profiles)
     books = with_book(snapshot.lore, book)
-    for problem in problems_of(books):
+    for problem in problems_of_chapter_lore(books):
         raise IllegalCommandError(f"{problem} Nothing was attached.")
     return Changes(session_id=session.id, session=session, lore=books, contents=(copy.content,))
 

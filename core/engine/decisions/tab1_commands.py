@@ -8,7 +8,7 @@ from typing import Final
 from core.domain.errors import IllegalCommandError, LimitExceededError, valid
 from core.domain.session.carry_over import CarryOver, marked
 from core.domain.session.limits import LONGEST_TITLE, Limits
-from core.domain.session.profile import Profiles, cleaned, problems_of
+from core.domain.session.profile import Profiles, cleaned_profile, problems_of_profile
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots
@@ -72,8 +72,9 @@ def within(field_name: str, text: str, limit: int) -> str:
 
 def _with_profiles(stored: Profiles, edited: Profiles) -> Profiles:
     """Return the profiles with those that were edited; an empty one is not stored."""
-    profiles = {**stored, **{slot: valid(cleaned(profile), problems_of) for slot, profile in edited.items()}}
-    return {slot: profile for slot, profile in sorted(profiles.items()) if profile}
+    for slot, profile in edited.items():
+        stored = {**stored, slot: valid(cleaned_profile(profile), problems_of_profile)}
+    return {slot: profile for slot, profile in sorted(stored.items()) if profile}
 
 
 def checked_name(name: str, limits: Limits) -> str:

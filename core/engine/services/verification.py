@@ -15,7 +15,7 @@ from core.domain.requests.request import Content
 from core.domain.session.session import SessionSummary
 from core.engine.services.save_points.service import SavePoints
 from core.exchange.integrity.bank import not_the_newest
-from core.exchange.session_export import SessionBody, problems_of, read_records
+from core.exchange.session_export import SessionBody, problems_of_body, read_records
 from core.storage.session_store import BrokenRule, SessionStore
 from core.text.numbers import counted
 
@@ -94,7 +94,7 @@ class Verification:
         body = await read_records(self._store, await self._store.load(session_id))
         contents, wrong = await self._contents(body)
         problems += wrong
-        problems += await asyncio.to_thread(lambda: list(problems_of(replace(body, contents=contents))))
+        problems += await asyncio.to_thread(lambda: list(problems_of_body(replace(body, contents=contents))))
         items = await self._store.bank.items(session_id, with_all=True)
         problems += not_the_newest(items, body.items)
         first = [1] * body.session.prompt_index

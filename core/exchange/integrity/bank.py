@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Final
 
 from core.agents.answers.json_output import MAX_MEMORY
-from core.domain.bank.checks import problems_of
+from core.domain.bank.checks import problems_of_item
 from core.domain.bank.details import QuoteDetails
 from core.domain.bank.evidence import Evidence, find_words
 from core.domain.bank.item import Item, ItemAccess
@@ -47,7 +47,7 @@ def problems_of_bank(
             yield "an item has another label or another source than it began with"
         newest[item_id] = history[-1]
         for item in history:
-            yield from (f"an item of its memory bank: {problem}" for problem in problems_of(item))
+            yield from (f"an item of its memory bank: {problem}" for problem in problems_of_item(item))
             if has_controls(item.name) or not _is_proved(item, log, takes):
                 yield f"the item “{head(clean_line(item.name), _SHOWN)}” is not proved by the story"
     if not all(_targets(item, newest) for item in newest.values()) or _has_circle(newest):

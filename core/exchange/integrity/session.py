@@ -26,7 +26,7 @@ from core.domain.requests.request import (
     SummaryRequest,
     TestCallRequest,
 )
-from core.domain.session import carry_over, profile
+from core.domain.session.carry_over import cleaned_carry_over, problems_of_carry_over
 from core.domain.session.limits import (
     EARLIEST_TIME,
     LATEST_TIME,
@@ -36,7 +36,8 @@ from core.domain.session.limits import (
     Limits,
     is_storable_time,
 )
-from core.domain.session.prompt_block import PromptBlocks, cleaned, problems_of
+from core.domain.session.profile import cleaned_profile, problems_of_profile
+from core.domain.session.prompt_block import PromptBlocks, cleaned_blocks, problems_of_blocks
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot, first_slots
@@ -107,18 +108,19 @@ def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot
     fields += [(text, limits.prompt * _WAITING) for text in unsent.values()]
     if any(len(text) > limit for text, limit in fields):
         yield "a text is longer than its field"
-    if carry_over.cleaned(tab1.carried) != tab1.carried or any(carry_over.problems_of(tab1.carried)):
+    carried = tab1.carried
+    if cleaned_carry_over(carried) != carried or any(problems_of_carry_over(carried)):
         yield "its lines from earlier chapters are not valid"
     profiles = tab1.profiles.values()
-    if any(not one or profile.cleaned(one) != one or any(profile.problems_of(one)) for one in profiles):
+    if any(not one or cleaned_profile(one) != one or any(problems_of_profile(one)) for one in profiles):
         yield "the data of its characters from the library is not valid"
     if not _is_length(session.target_words, limits):
         yield f"its target length is not between 1 and {limits.draft_words:,} words"
 
 
-def problems_of_prompt_blocks(prompt_blocks: PromptBlocks) -> Problems:
+def problems_of_exported_blocks(prompt_blocks: PromptBlocks) -> Problems:
     """Yield what the GM could not have entered as prompt blocks."""
-    if cleaned(prompt_blocks) != prompt_blocks or any(problems_of(prompt_blocks)):
+    if cleaned_blocks(prompt_blocks) != prompt_blocks or any(problems_of_blocks(prompt_blocks)):
         yield "its prompt blocks are not valid"
 
 

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from core.domain.requests.request import Content
-from core.domain.session import lore
 from core.domain.session.limits import LONGEST_NAME
-from core.domain.session.lore import ChapterLorebook
+from core.domain.session.lore import ChapterLorebook, problems_of_chapter_lore
 from core.library.book import LONGEST_DESCRIPTION, MOST_CHAPTERS
 from core.library.refusal import FileRefusedError
 from core.text.cleaning import clean_line, is_blank
@@ -22,7 +21,7 @@ class BookMark:
     number: int = 1
 
 
-def problems_of_book(mark: BookMark | None) -> Iterator[str]:
+def problems_of_book_mark(mark: BookMark | None) -> Iterator[str]:
     """Yield a problem for a book that this program would not store."""
     if mark is None:
         return
@@ -37,11 +36,11 @@ def problems_of_book(mark: BookMark | None) -> Iterator[str]:
         yield "its book is not valid"
 
 
-def problems_of_lore(books: Sequence[ChapterLorebook], contents: Sequence[Content]) -> Iterator[str]:
+def problems_of_lore_marks(books: Sequence[ChapterLorebook], contents: Sequence[Content]) -> Iterator[str]:
     """Yield problems of the lorebooks of a chapter: names, bounds, and copies that are no lorebook."""
     if not books:
         return
-    yield from (f"its lore: {problem}" for problem in lore.problems_of(books))
+    yield from (f"its lore: {problem}" for problem in problems_of_chapter_lore(books))
     if len({book.seed for book in books}) > 1:
         yield "its lorebooks disagree about chance"
     texts = {content.hash: content.text for content in contents}

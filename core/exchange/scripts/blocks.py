@@ -16,7 +16,7 @@ from core.domain.session.prompt_block import (
     BlockPlace,
     PromptBlock,
     PromptBlocks,
-    problems_of,
+    problems_of_blocks,
 )
 from core.domain.slot import Slot
 from core.exchange.scripts.fields import FieldReader, kind_of, quoted
@@ -45,7 +45,7 @@ def read_prompt_blocks(
     variants = tuple(name for name in named if name != DEFAULT_VARIANT)
     made = PromptBlocks(variant=active, variants=variants, blocks=blocks)
     if len(reader.problems) == before:
-        for problem in problems_of(made):
+        for problem in problems_of_blocks(made):
             reader.report("[[block]]:", problem)
     return made
 

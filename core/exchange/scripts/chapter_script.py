@@ -22,8 +22,8 @@ from core.domain.session.profile import (
     NO_PROFILE,
     Profile,
     Profiles,
-    cleaned,
-    problems_of,
+    cleaned_profile,
+    problems_of_profile,
 )
 from core.domain.session.prompt_block import PromptBlocks
 from core.domain.slot import Slot
@@ -294,7 +294,7 @@ class _Reader(FieldReader):
 
     def _profile(self, table: Mapping[str, object], owner: str) -> Profile:
         short, place = "short_description", f"{owner}short_description"
-        profile = cleaned(
+        profile = cleaned_profile(
             Profile(
                 short_description=self.text(table, short, place, LONGEST_SHORT_DESCRIPTION),
                 group=self.text(table, "group", f"{owner}group", LONGEST_NAME),
@@ -303,7 +303,7 @@ class _Reader(FieldReader):
             )
         )
         groups = (profile.group, *profile.groups_visible)
-        for problem in (*problems_of(profile), *problems_of_groups(groups, ())):
+        for problem in (*problems_of_profile(profile), *problems_of_groups(groups, ())):
             self.report(owner.removesuffix(": "), f"is not possible: {problem}")
         return profile
 

@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 from typing import Final, TypeVar
 
 from core.domain.errors import ChangedElsewhereError
-from core.domain.session import profile
 from core.domain.session.limits import LONGEST_NAME, is_storable_time
+from core.domain.session.profile import cleaned_profile, problems_of_profile
 from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.text.cleaning import clean, clean_line, is_blank
 from core.text.name_list import name_key
@@ -25,11 +25,11 @@ BOUNDS: Final[Mapping[type, str]] = {
 Item = TypeVar("Item", Trait, Topic)
 
 
-def cleaned(character: LibraryCharacter) -> LibraryCharacter:
+def cleaned_character(character: LibraryCharacter) -> LibraryCharacter:
     """Return the same with every text cleaned, and each list without blanks and repetitions."""
     name = clean_line(character.name)
     taken = name_key(name)
-    shared = profile.cleaned(character.profile)
+    shared = cleaned_profile(character.profile)
     return replace(
         character,
         name=name,
@@ -72,11 +72,11 @@ def merged(begun: LibraryCharacter, made: LibraryCharacter, now: LibraryCharacte
     return replace(now, **changed)
 
 
-def problems_of(character: LibraryCharacter) -> Iterator[str]:
-    """Yield, in sentences, what keeps a character from being stored; it is `cleaned` before."""
+def problems_of_character(character: LibraryCharacter) -> Iterator[str]:
+    """Yield, in sentences, what keeps a character from being stored; it is cleaned before."""
     if is_blank(character.name) or len(character.name) > LONGEST_NAME:
         yield f"A character has a name of 1 to {LONGEST_NAME} characters."
-    yield from profile.problems_of(character.profile)
+    yield from problems_of_profile(character.profile)
     if (length := len(character.identity)) > LONGEST_IDENTITY:
         yield (
             f"The identity of a character has at most {LONGEST_IDENTITY:,} characters; "

@@ -24,7 +24,7 @@ from core.domain.session.profile import (
 )
 from core.library.cards.card import Card, new_card
 from core.library.characters.character import Imported, LibraryCharacter, Topic, Trait, record_of
-from core.library.characters.checks import LONGEST_TEXT, MOST_TOPICS, MOST_TRAITS, cleaned
+from core.library.characters.checks import LONGEST_TEXT, MOST_TOPICS, MOST_TRAITS, cleaned_character
 from core.text.canonical_json import canonical
 from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
@@ -104,7 +104,7 @@ def character_of(
     read = {field: value for field, value in _ours(card).items() if is_trusted or field not in GRANTED}
     read.pop("aliases", None)
     aliases = [one for one in other_names_of(card) if name_key(one) not in taken]
-    character = cleaned(
+    character = cleaned_character(
         LibraryCharacter(
             id=character_id,
             name=name,

@@ -30,13 +30,13 @@ class KeptLorebook:
     version: int = 1
 
 
-def cleaned(book: KeptLorebook) -> KeptLorebook:
+def cleaned_lorebook(book: KeptLorebook) -> KeptLorebook:
     """Return the same with its names on one line each, and each group once."""
     groups = tuple(dict.fromkeys(filter(None, map(clean_line, book.groups))))
     return replace(book, name=clean_line(book.name), groups=groups)
 
 
-def problems_of(book: KeptLorebook) -> Iterator[str]:
+def problems_of_lorebook(book: KeptLorebook) -> Iterator[str]:
     """Yield, in sentences, what keeps a lorebook from being stored."""
     if is_blank(book.name) or len(book.name) > LONGEST_NAME:
         yield f"A lorebook has a name of 1 to {LONGEST_NAME} characters."

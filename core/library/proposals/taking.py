@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from core.domain.errors import IllegalCommandError
 from core.domain.proposal import NAME, TEXT, Proposal, ProposedPart, Record
 from core.library.characters.character import LibraryCharacter, Topic, Trait
-from core.library.characters.checks import cleaned, problems_of
+from core.library.characters.checks import cleaned_character, problems_of_character
 from core.text.name_list import name_key
 
 _BETWEEN: Final = "\n\n"
@@ -66,7 +66,7 @@ def taken_back(character: LibraryCharacter, proposal: Proposal) -> LibraryCharac
 def _applied(character: LibraryCharacter, proposal: Proposal) -> LibraryCharacter:
     """Return the changed character; raise _MisfitError where that is not possible, or could not be stored."""
     changed = _changed(character, proposal)
-    if any(problems_of(cleaned(changed))):
+    if any(problems_of_character(cleaned_character(changed))):
         raise _MisfitError
     return changed
 

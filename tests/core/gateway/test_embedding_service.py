@@ -192,17 +192,6 @@ async def test_a_start_that_fails_is_tried_again_later(
     assert (await way.service.embed_query("the key", asked())).vector is not None
 
 
-async def test_the_gm_can_stop_a_query(way: Way, embedder: StepEmbedder) -> None:
-    embedder.may_answer.clear()
-    cancellation = Cancellation()
-    query = asyncio.create_task(way.service.embed_query("the key", asked(), 1, cancellation))
-    await until_still()
-    cancellation.request()
-    assert code_of(await query) is ErrorCode.LLM_CANCELLED
-    embedder.may_answer.set()
-    assert (await way.service.embed_query("the key", asked())).vector is not None
-
-
 # Beside the play
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.bank.checks import problems_of
+from core.domain.bank.checks import problems_of_item
 from core.domain.bank.details import (
     ADDED,
     DETAILS_OF,
@@ -72,7 +72,7 @@ def read_again(item: Item) -> Item:
 @given(details())
 def test_whatever_details_say_comes_back_from_a_row(made: Details) -> None:
     item = replace(fact(), details=made)
-    assert not list(problems_of(item))
+    assert not list(problems_of_item(item))
     assert read_again(item) == item
 
 
@@ -135,4 +135,4 @@ def test_the_samples_have_every_field() -> None:
     ],
 )
 def test_details_out_of_bounds_are_not_stored(made: Details) -> None:
-    assert list(problems_of(replace(fact(), details=made)))
+    assert list(problems_of_item(replace(fact(), details=made)))

@@ -127,7 +127,7 @@ async def test_a_name_that_is_taken_is_named_with_whose_it_is(store: SessionStor
     assert [one.aliases for one in await characters.listed()] == [("Chary",), ()]
 
 
-@pytest.mark.parametrize("step", ["character_of", "problems_of"])
+@pytest.mark.parametrize("step", ["character_of", "problems_of_character"])
 async def test_a_large_card_is_read_and_checked_beside_the_event_loop(
     store: SessionStore, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any, Final
 
 from core.domain.audience import EVERYONE, Audience
-from core.domain.bank.checks import problems_of
+from core.domain.bank.checks import problems_of_item
 from core.domain.bank.details import Attribute, Details, ItemKind, QuoteDetails, Relationship, ThreadDetails
 from core.domain.bank.evidence import LONGEST_WORDS, Evidence, find_words
 from core.domain.bank.item import LONGEST_ITEM_NAME, MOST_EVIDENCE, Item, ItemOrigin, Validation
@@ -244,7 +244,7 @@ def _own(
 def require_storable(items: Iterable[Item]) -> None:
     """Raise IllegalCommandError, in sentences, if one of them cannot be stored."""
     for item in items:
-        if problems := [*problems_of(item)]:
+        if problems := [*problems_of_item(item)]:
             raise IllegalCommandError(" ".join(problems))
 
 

@@ -13,7 +13,7 @@ from core.domain.session.session_state import SessionState
 from core.domain.story.secret import label_of
 from core.engine.services.bank.words import unread_in_words
 from core.engine.sync.lore_reading import copies_of_lore
-from core.library.book import Book, cleaned, problems_of
+from core.library.book import Book, cleaned_book, problems_of_book
 from core.library.names import find, free_name
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
@@ -55,7 +55,7 @@ class BookLibrary:
 
     async def create(self, title: str, author: str = "", description: str = "") -> Book:
         """Store a new book and return it; raise StorageError where another one has its title."""
-        book = valid(cleaned(self._new(title, author, description)), problems_of)
+        book = valid(cleaned_book(self._new(title, author, description)), problems_of_book)
         await self._store.put_book(book)
         return book
 
@@ -171,11 +171,12 @@ class BookLibrary:
     async def _put_with(self, made: Changes, book: Book, place: int) -> None:
         """Store a new chapter and a book that has it behind so many others, in one transaction."""
         chapters = (*book.chapters[:place], made.session_id, *book.chapters[place:])
-        book = valid(cleaned(replace(book, chapters=chapters, updated_at=self._clock())), problems_of)
+        book = replace(book, chapters=chapters, updated_at=self._clock())
+        book = valid(cleaned_book(book), problems_of_book)
         await self._store.put_book(book, new_chapter=made)
 
     async def _put(self, book: Book) -> Book:
-        book = valid(cleaned(book), problems_of)
+        book = valid(cleaned_book(book), problems_of_book)
         await self._store.put_book(book)
         return replace(book, version=book.version + 1)
 

@@ -15,7 +15,7 @@ from core.library.cards.card_file import CardFile, CardFormat, has_both_copies, 
 from core.library.cards.report import report
 from core.library.cards.writing import Colour, WrittenCard, new_file, write_card
 from core.library.characters.character import KeptFile, LibraryCharacter
-from core.library.characters.checks import cleaned, merged, problems_of
+from core.library.characters.checks import cleaned_character, merged, problems_of_character
 from core.library.characters.from_card import brought_by, card_with, character_of, claims_of, other_names_of
 from core.library.names import already_here, find, free_name
 from core.library.refusal import FileRefusedError
@@ -130,7 +130,7 @@ class CharacterLibrary:
             created_at=now,
             updated_at=now,
         )
-        character = valid(cleaned(character), problems_of)
+        character = valid(cleaned_character(character), problems_of_character)
         picture = None if colour is None else await asyncio.to_thread(_picture_of, character, colour)
         await self._store.put_character(character, card=picture)
         return character
@@ -140,7 +140,7 @@ class CharacterLibrary:
 
         Raises StorageError where it was changed elsewhere meanwhile, or where a name is someone else's.
         """
-        await self._check_groups(cleaned(character))
+        await self._check_groups(cleaned_character(character))
         return await self._put(replace(character, updated_at=self._clock()))
 
     async def by_id(self, character_id: CharacterId) -> LibraryCharacter:
@@ -208,7 +208,7 @@ class CharacterLibrary:
             valid(groups, partial(problems_of_groups, before=before))
 
     async def _put(self, character: LibraryCharacter) -> LibraryCharacter:
-        character = valid(cleaned(character), problems_of)
+        character = valid(cleaned_character(character), problems_of_character)
         try:
             await self._store.put_character(character)
         except ChangedElsewhereError:
@@ -257,7 +257,7 @@ def _made(
     if name_key(name) != name_key(wanted):
         lines = (f"“{name}” is its name in the library; the card keeps its own.", *lines)
     try:
-        character = valid(cleaned(character), problems_of)
+        character = valid(cleaned_character(character), problems_of_character)
     except IllegalCommandError as error:
         raise FileRefusedError(f"{file.name}: {error.message}") from error
     # In another group than the card says it would see what it must not see.

@@ -24,7 +24,7 @@ from core.library.characters.character import KeptFile
 from core.library.json_document import parse_json
 from core.library.lore.book import Lorebook, LoreFormat
 from core.library.lore.edits import with_known
-from core.library.lore.kept import KeptLorebook, cleaned, problems_of
+from core.library.lore.kept import KeptLorebook, cleaned_lorebook, problems_of_lorebook
 from core.library.lore.writers import WRITTEN, write_lorebook
 from core.library.lore_copy import as_copy
 from core.library.names import already_here, find, free_name
@@ -101,7 +101,7 @@ class LoreLibrary:
             created_at=now,
             updated_at=now,
         )
-        book = valid(cleaned(book), problems_of)
+        book = valid(cleaned_lorebook(book), problems_of_lorebook)
         await self._store.put_lorebook(book, file=kept)
         return LoreImport(book, tuple(_report(book, wanted, file)))
 
@@ -120,7 +120,7 @@ class LoreLibrary:
             created_at=now,
             updated_at=now,
         )
-        book = valid(cleaned(book), problems_of)
+        book = valid(cleaned_lorebook(book), problems_of_lorebook)
         await self._store.put_lorebook(book, file=kept)
         return book
 
@@ -163,7 +163,7 @@ class LoreLibrary:
             file_hash=await asyncio.to_thread(lambda: made.sha256),
             updated_at=self._clock(),
         )
-        changed = valid(cleaned(changed), problems_of)
+        changed = valid(cleaned_lorebook(changed), problems_of_lorebook)
         await self._store.put_lorebook(changed, file=made)
         return replace(changed, version=changed.version + 1), file
 
@@ -230,10 +230,10 @@ class LoreLibrary:
         """Raise IllegalCommandError for a new group with a name that no line of groups can show."""
         if any(problems_of_groups(book.groups, ())):
             before = await self.by_id(book.id)
-            valid(cleaned(book).groups, partial(problems_of_groups, before=before.groups))
+            valid(cleaned_lorebook(book).groups, partial(problems_of_groups, before=before.groups))
 
     async def _put(self, book: KeptLorebook) -> KeptLorebook:
-        book = valid(cleaned(book), problems_of)
+        book = valid(cleaned_lorebook(book), problems_of_lorebook)
         await self._store.put_lorebook(book)
         return replace(book, version=book.version + 1)
 

@@ -8,7 +8,7 @@ from core.domain.errors import IllegalCommandError
 from core.domain.ids import CharacterId, SessionId
 from core.domain.proposal import Proposal, ProposalState
 from core.library.characters.character import LibraryCharacter
-from core.library.characters.checks import cleaned
+from core.library.characters.checks import cleaned_character
 from core.library.proposals.taking import fits, taken, taken_back
 from core.storage.library_store import LibraryStore
 
@@ -109,7 +109,7 @@ class ProposalLibrary:
         return replace(changed, version=changed.version + 1)
 
     def _now(self, character: LibraryCharacter) -> LibraryCharacter:
-        return replace(cleaned(character), updated_at=self._clock())
+        return replace(cleaned_character(character), updated_at=self._clock())
 
     async def _character(self, character_id: CharacterId) -> LibraryCharacter:
         for character in await self._store.characters():

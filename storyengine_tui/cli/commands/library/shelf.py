@@ -1,4 +1,4 @@
-"""What the commands of books, cast and lore share: import, archive, restore and purge."""
+"""Commands that books, cast and lore share: import, archive, restore and purge."""
 
 import asyncio
 import os

@@ -10,7 +10,7 @@ from textual.widgets import Input, Select
 from core.domain.errors import IllegalCommandError
 from core.domain.session.profile import GENERAL
 from core.library.lore.book import GREATEST_DEPTH, Lorebook
-from core.library.lore.kept import KeptLorebook, cleaned, problems_of
+from core.library.lore.kept import KeptLorebook, cleaned_lorebook, problems_of_lorebook
 from core.text.name_list import problems_of_groups, shown_names, typed_names
 from core.text.numbers import read_count
 from storyengine_tui.screens.library.lore.typed_entry import SWITCHES
@@ -49,7 +49,7 @@ class TypedBook:
         names = self.group_names(kept.groups)
         for problem in problems_of_groups(names, kept.groups):
             return problem
-        for problem in problems_of(cleaned(replace(kept, groups=names))):
+        for problem in problems_of_lorebook(cleaned_lorebook(replace(kept, groups=names))):
             return problem
         for name, called in (("scan_depth", "The scan depth"), ("token_budget", "The budget")):
             text, most = getattr(self, name).strip(), _NUMBERS[name]

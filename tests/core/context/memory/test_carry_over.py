@@ -17,8 +17,8 @@ from core.domain.session.carry_over import (
     CarriedLine,
     CarryKind,
     CarryOver,
-    cleaned,
-    problems_of,
+    cleaned_carry_over,
+    problems_of_carry_over,
 )
 from core.domain.session.cast import Character
 from core.domain.session.session import Session
@@ -98,8 +98,8 @@ def test_every_line_that_is_handed_on_can_be_stored_and_imported(long: str) -> N
         items_clues_discovered=[{"thing": long, "who_found": "Joss", "why_it_matters": long}],
     )
     made = carry_over(chapter(), CarryOver(budget=10_000), [block], chapter=1)
-    assert cleaned(made) == made
-    assert not list(problems_of(made))
+    assert cleaned_carry_over(made) == made
+    assert not list(problems_of_carry_over(made))
 
 
 def test_of_a_pair_and_of_a_place_the_newest_counts() -> None:
@@ -218,8 +218,8 @@ def test_ten_chapters_take_no_more_than_the_second_and_lose_no_pin(
         carried = carry_over(chapter(), carried, made, chapter=number)
         budget = budget or carried.budget
         assert LEAST_TOKENS <= carried.budget == budget <= MOST_TOKENS
-        assert cleaned(carried) == carried
-        assert not list(problems_of(carried))
+        assert cleaned_carry_over(carried) == carried
+        assert not list(problems_of_carry_over(carried))
         free = [line for line in carried.lines if not line.is_pinned]
         pinned = sum(estimate_tokens(compact_json(text)) + 1 for text in pins)
         used = sum(estimate_tokens(compact_json(line.text)) + 1 for line in free)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.bank.checks import problems_of
+from core.domain.bank.checks import problems_of_item
 from core.domain.bank.details import DETAILS_OF, EventDetails, ItemKind, MemoryType, TraitDetails
 from core.domain.bank.item import Item, Validation, has_expired, strength_of
 from tests.core.values.bank import fact
@@ -74,8 +74,8 @@ def test_each_kind_has_its_details_and_its_type_of_memory() -> None:
     ],
 )
 def test_what_is_out_of_bounds_is_not_stored(change: dict[str, object]) -> None:
-    assert not list(problems_of(fact()))
-    assert list(problems_of(replace(fact(), **change)))  # type: ignore[arg-type]
+    assert not list(problems_of_item(fact()))
+    assert list(problems_of_item(replace(fact(), **change)))  # type: ignore[arg-type]
 
 
 def test_a_change_makes_the_next_version() -> None:

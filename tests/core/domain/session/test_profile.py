@@ -11,8 +11,8 @@ from core.domain.session.profile import (
     Profile,
     Profiles,
     audience_of_groups,
-    cleaned,
-    problems_of,
+    cleaned_profile,
+    problems_of_profile,
     profile_text,
 )
 from core.domain.slot import Slot, first_slots
@@ -57,9 +57,11 @@ def test_a_character_that_may_see_no_group_sees_its_own() -> None:
 
 
 def test_a_profile_is_cleaned_and_an_empty_one_says_nothing() -> None:
-    told = cleaned(Profile(aliases=("Kay\n ", "kay", " "), group=" ", groups_visible=("Lamp", "LAMP")))
+    told = cleaned_profile(
+        Profile(aliases=("Kay\n ", "kay", " "), group=" ", groups_visible=("Lamp", "LAMP"))
+    )
     assert told == Profile(aliases=("Kay",), groups_visible=("Lamp",))
-    assert not cleaned(Profile(group="", short_description=" \n"))
+    assert not cleaned_profile(Profile(group="", short_description=" \n"))
 
 
 @pytest.mark.parametrize(
@@ -73,8 +75,8 @@ def test_a_profile_is_cleaned_and_an_empty_one_says_nothing() -> None:
     ],
 )
 def test_what_is_too_long_or_too_much_is_a_problem(profile: Profile) -> None:
-    assert list(problems_of(profile))
-    assert list(problems_of(GUEST)) == []
+    assert list(problems_of_profile(profile))
+    assert list(problems_of_profile(GUEST)) == []
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from core.domain.session.prompt_block import (
     BlockPlace,
     PromptBlock,
     PromptBlocks,
-    cleaned,
-    problems_of,
+    cleaned_blocks,
+    problems_of_blocks,
 )
 from core.domain.slot import Slot
 
@@ -82,7 +82,7 @@ def test_a_variant_is_added_once_and_removed_with_what_was_for_it_alone_switched
     assert gone.find(2) == replace(HUSH, variants=(), is_on=False)
     assert gone.find(4) == replace(TOLD, variants=(DEFAULT_VARIANT,))
     assert gone.find(1) == RAIN
-    assert not list(problems_of(gone))
+    assert not list(problems_of_blocks(gone))
     assert ALL.with_variant("grim").without_variant("noir").variant == "grim"
 
 
@@ -107,7 +107,7 @@ def test_texts_are_cleaned_and_lists_hold_nothing_twice() -> None:
             ),
         ),
     )
-    clean = cleaned(dirty)
+    clean = cleaned_blocks(dirty)
     assert (clean.variant, clean.variants) == ("noir", ("noir",))
     assert clean.blocks == (
         replace(
@@ -118,7 +118,7 @@ def test_texts_are_cleaned_and_lists_hold_nothing_twice() -> None:
             roles=(R.WORLD_LOCK, R.NARRATIVE),
         ),
     )
-    assert cleaned(clean) == clean
+    assert cleaned_blocks(clean) == clean
 
 
 LONG = tuple(replace(RAIN, id=number, text="x" * 4_000) for number in range(1, 8))
@@ -148,8 +148,8 @@ REFUSED: dict[str, tuple[PromptBlocks, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_out_of_bounds_is_said_in_a_sentence(name: str) -> None:
     blocks, said = REFUSED[name]
-    assert any(said in problem for problem in problems_of(blocks))
-    assert all(problem.endswith(".") for problem in problems_of(blocks))
+    assert any(said in problem for problem in problems_of_blocks(blocks))
+    assert all(problem.endswith(".") for problem in problems_of_blocks(blocks))
 
 
 WITHIN: dict[str, Callable[[], PromptBlocks]] = {
@@ -167,4 +167,4 @@ WITHIN: dict[str, Callable[[], PromptBlocks]] = {
 
 @pytest.mark.parametrize("name", WITHIN)
 def test_what_is_within_bounds_is_not_refused(name: str) -> None:
-    assert not list(problems_of(WITHIN[name]()))
+    assert not list(problems_of_blocks(WITHIN[name]()))

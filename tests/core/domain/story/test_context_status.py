@@ -12,7 +12,7 @@ from core.domain.story.context_status import (
     marked,
     of_canon,
     place_of,
-    problems_of,
+    problems_of_statuses,
     status_of,
     with_statuses,
 )
@@ -77,7 +77,7 @@ def test_no_scene_loses_what_is_not_in_memory(breaks: list[int], boundary: int) 
 def test_an_import_says_nothing_twice_nor_of_events_that_are_missing() -> None:
     events = play(1, 1)
     good = (said(events[0], ALWAYS), said(events[1], NEVER_SENT))
-    assert list(problems_of(good, events)) == []
-    assert list(problems_of(good[::-1], events))
-    assert list(problems_of((good[0], good[0]), events))
-    assert list(problems_of((EventStatus(2, 1, 0, ALWAYS),), events))
+    assert list(problems_of_statuses(good, events)) == []
+    assert list(problems_of_statuses(good[::-1], events))
+    assert list(problems_of_statuses((good[0], good[0]), events))
+    assert list(problems_of_statuses((EventStatus(2, 1, 0, ALWAYS),), events))

@@ -7,7 +7,7 @@ import pytest
 from core.agents.context_builder import ContextBuilder
 from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings, ProviderName
-from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlock, PromptBlocks, problems_of
+from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlock, PromptBlocks, problems_of_blocks
 from core.exchange.library.starting_set import starting_set, with_starting_set
 from tests.core.values.sessions import TAB1, session
 
@@ -19,7 +19,7 @@ def test_there_are_sixteen_roles_in_the_orders_of_the_design() -> None:
         *(900, 1_000, 1_100, 1_200, 1_300, 1_400, 1_500, 1_600),
     ]
     assert len({block.name.casefold() for block in blocks}) == 16
-    assert not list(problems_of(PromptBlocks(blocks=blocks)))
+    assert not list(problems_of_blocks(PromptBlocks(blocks=blocks)))
 
 
 def test_no_text_holds_speech_that_a_small_model_would_repeat() -> None:
@@ -44,4 +44,4 @@ def test_it_is_added_once_beside_what_is_there_and_switched_off() -> None:
     assert others == wanted
     assert not [block for block in made.blocks if block.is_on and block != own]
     assert with_starting_set(made) == made
-    assert not list(problems_of(made))
+    assert not list(problems_of_blocks(made))

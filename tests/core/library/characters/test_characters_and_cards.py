@@ -13,7 +13,7 @@ from core.domain.ids import CharacterId, new_uuid
 from core.library.cards.card import Card
 from core.library.cards.card_file import read_card
 from core.library.characters.character import LibraryCharacter, Topic, Trait
-from core.library.characters.checks import cleaned, problems_of
+from core.library.characters.checks import cleaned_character, problems_of_character
 from core.library.characters.from_card import (
     EXTENSION,
     brought_by,
@@ -154,7 +154,7 @@ def test_what_a_card_has_no_field_for_comes_back_from_it(
     is_static: bool,
     short: str,
 ) -> None:
-    character = cleaned(
+    character = cleaned_character(
         replace(
             made(card(value)),
             traits=some_traits,
@@ -165,7 +165,7 @@ def test_what_a_card_has_no_field_for_comes_back_from_it(
             groups_visible=(),
         )
     )
-    if list(problems_of(character)):
+    if list(problems_of_character(character)):
         return
     again = made(card_with(character, card(value)))
     shared = ("traits", "topics", "is_static", "short_description", "group", "groups_visible", "identity")
@@ -232,4 +232,4 @@ def test_the_nickname_of_a_card_is_another_name_unless_somebody_has_it() -> None
 )
 def test_whatever_stands_in_the_extension_a_character_can_be_stored(found: object) -> None:
     value = {**V2, "data": {**V2["data"], "extensions": {EXTENSION: found}}}
-    assert list(problems_of(made(card(value)))) == []
+    assert list(problems_of_character(made(card(value)))) == []

@@ -2,7 +2,7 @@
 
 from core.domain.agent_role import AgentRole
 from core.domain.ids import CharacterId, new_uuid
-from core.domain.session.prompt_block import BlockPlace, PromptBlock, PromptBlocks, problems_of
+from core.domain.session.prompt_block import BlockPlace, PromptBlock, PromptBlocks, problems_of_blocks
 from core.domain.slot import Slot
 from core.library.cards.card_file import read_card
 from core.library.characters.offers import (
@@ -47,7 +47,7 @@ def test_prompt_blocks_are_for_the_character_alone_and_stand_where_the_card_has_
     for one in offers().values():
         if one.is_block:
             blocks = with_offer(blocks, one, Slot.ORANGE, "Kara")
-    assert not list(problems_of(blocks))
+    assert not list(problems_of_blocks(blocks))
     told = blocks.applying(AgentRole.CHARACTER, Slot.ORANGE)
     rules = [one.text for one in told if one.place is BlockPlace.RULES]
     assert rules == ["Be brief.", "Mine.", "Rain.", "Stay dry."]
@@ -65,7 +65,7 @@ def test_an_offer_that_is_taken_again_is_one_block() -> None:
     again = with_offer(blocks, system, Slot.RED, "K" * 100)
     assert [one.text for one in again.blocks] == ["Be brief."]
     assert block_of(system, again, Slot.ORANGE, "K" * 100) is None
-    assert not list(problems_of(again))
+    assert not list(problems_of_blocks(again))
 
 
 def test_a_text_of_the_chapter_comes_out_again_as_it_went_in() -> None:

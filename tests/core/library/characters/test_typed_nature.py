@@ -7,7 +7,7 @@ import pytest
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.ids import CharacterId, new_uuid
 from core.library.characters.character import LibraryCharacter, Topic, Trait
-from core.library.characters.checks import BOUNDS, problems_of
+from core.library.characters.checks import BOUNDS, problems_of_character
 from core.library.characters.nature import Nature, called, texts_of, typed, with_item, without_item
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
@@ -57,7 +57,7 @@ def test_what_is_no_number_is_refused_with_the_bounds(text: str) -> None:
 )
 def test_a_number_outside_of_its_bounds_is_not_stored(item: Nature, field: str, text: str) -> None:
     made = with_item(kara(item), typed(item, {field: text}), item)
-    assert list(problems_of(made)) == [BOUNDS[type(item)]]
+    assert list(problems_of_character(made)) == [BOUNDS[type(item)]]
 
 
 def test_an_item_goes_into_its_place_and_the_others_stay() -> None:
