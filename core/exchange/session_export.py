@@ -214,8 +214,9 @@ async def read_records(store: SessionStore, snapshot: Snapshot) -> SessionBody:
         blocks=tuple(await store.blocks(session_id)),
         revisions=tuple(await store.revisions(session_id)) if has_changed else (),
         drafts=tuple(await store.drafts(session_id)),
-        requests=tuple(await store.requests(session_id)),
+        # Calls first: a request that is stored and done meanwhile would be missing to its call.
         artifacts=tuple(await store.artifacts(session_id)),
+        requests=tuple(await store.requests(session_id)),
         items=tuple(await store.bank.history(session_id)),
         accesses=tuple((await store.bank.accesses(session_id)).values()),
     )
