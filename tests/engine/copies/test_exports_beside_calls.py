@@ -28,6 +28,6 @@ async def test_a_call_that_is_stored_while_a_chapter_is_read_is_exported_with_it
                     await record_test_call(session)
                 return await store.artifacts(*arguments, **more)
 
-        body = await read_body(Busy(store), session.id)  # type: ignore[arg-type]  # only what is read of it
+        body = await read_body(Busy(store), session.id)
         assert {one.request_id for one in body.artifacts} <= {one.id for one in body.requests}
         assert from_json(to_json(body)) == body
