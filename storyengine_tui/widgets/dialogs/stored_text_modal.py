@@ -116,7 +116,8 @@ class StoredTextModal(TextDialog):
     @on(Button.Pressed, "#add")
     def _add(self) -> None:
         if not self._is_storing:
-            self._is_storing = True
+            # What is typed from now on would be lost when the dialog closes.
+            self._is_storing = self._area.read_only = True
             self.run_worker(self._save(self._area.text), group="store", exit_on_error=False)
 
     async def _save(self, text: str) -> None:
@@ -127,7 +128,7 @@ class StoredTextModal(TextDialog):
         except StoryEngineError as error:
             refused.update(Content(f"Not stored. {error}"))
             refused.display = True
-            self._is_storing = False
+            self._is_storing = self._area.read_only = False
             self._show_length()
             self._area.focus()
         else:

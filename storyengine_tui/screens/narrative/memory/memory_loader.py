@@ -27,6 +27,8 @@ class MemoryLoader:
         self._is_read = False
         """Whether it was read, or is being read."""
         self._has_come = False
+        self._readings = 0
+        """Number of readings that were begun: what an earlier one gives is not shown."""
         self._blocks: list[MemoryBlock] = []
         """Every block that was read, known to everyone or not."""
         self._unseen: list[MemoryBlock] = []
@@ -87,15 +89,20 @@ class MemoryLoader:
             self.read()
 
     async def _load(self, session: "SessionHandle") -> None:
+        self._readings += 1
+        reading = self._readings
         try:
             blocks = await session.reads.memory_blocks()
         except StoryEngineError as error:
-            self._is_read = False
+            if reading == self._readings:
+                self._is_read = False
             self._page.post_message(SessionTab.CommandFailed(error))
             return
-        if self._page.shows(session):
+        if self._page.shows(session) and reading == self._readings:
             self._blocks, self._has_come = list(blocks), True
             self._show()
+            if self._page.is_in_view:
+                self._show_unseen()
             then, self._then = self._then, None
             if then is not None:
                 then()
@@ -110,7 +117,7 @@ class MemoryLoader:
                 self._show_unseen()
 
     def _show_unseen(self) -> None:
-        if not self._unseen:
+        if not (self._unseen and self._has_come):
             return
         new, self._unseen = self._unseen, []
         known = {block.id for block in self._blocks}

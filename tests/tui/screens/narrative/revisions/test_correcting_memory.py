@@ -1,7 +1,9 @@
 """Tab 3: a correction of canon is written in a dialog and stored, and its text is not lost."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from textual.events import Paste
@@ -285,3 +287,25 @@ async def test_a_purged_chapter_leaves_no_text_behind(desktop: Desktop) -> None:
         await app.workspace.purge(session_id)
         assert not kept.file.exists()
         await app.close_everything()
+
+
+async def test_nothing_can_be_typed_that_the_closing_dialog_would_lose(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_store, store = asyncio.Event(), SessionEdits.correct_canon
+
+    async def slow(edits: SessionEdits, *args: Any, **options: Any) -> None:
+        await may_store.wait()
+        await store(edits, *args, **options)
+
+    monkeypatch.setattr(SessionEdits, "correct_canon", slow)
+    async with active_page(desktop) as (page, dialog):
+        await dialog.begin()
+        await dialog.write(SAID)
+        await page.pilot.click("#add")
+        dialog.area.focus()
+        await page.pilot.press(*" More.")
+        assert dialog.area.text == SAID, "it would be lost"
+        may_store.set()
+        await page.until(lambda: not dialog.is_open)
+        assert SAID in page.memory_text
