@@ -26,6 +26,9 @@ from core.text.analysis.repeated_sentences import sentences_of, without_repeated
 from core.text.cleaning import cut_in_words, to_last_sentence
 from core.text.delimiters import names_section
 
+_NOTHING_LEFT: Final = (
+    "Nothing of the answer is part of a story; nothing is lost, retry, or choose another model."
+)
 _NOTHING_PLAYED: Final = "No prompt was played in this chapter; there is nothing to write."
 
 
@@ -58,9 +61,10 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
             )
             choice = job.calls.config_of(context)
             earlier = written.get(input_hash(model_request(context, choice)))
-            if earlier is not None:
+            prose = "" if earlier is None else _prose(earlier.text, choice, texts, canon)[0]
+            is_nothing = part is plan[-1] and not texts
+            if earlier is not None and (prose or not is_nothing):
                 model = earlier.model
-                prose, _ = _prose(earlier.text, choice, texts, canon)
                 texts += filter(None, (prose,))
                 continue
             result = await job.calls.make(context)
@@ -68,6 +72,9 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
             if error is not None:
                 return Failed(error, result.retry_after), result.call_records.marked(error)
             prose, cut = _prose(result.text, choice, texts, canon)
+            if is_nothing and not prose:  # not kept as its answer: it is asked for again
+                error = StoryEngineError(ErrorCode.LLM_ERROR, _NOTHING_LEFT)
+                return Failed(error), result.call_records.noting(cut).marked(error)
             await job.save(partial(_provenance, request, result.call_records.noting(cut)))
             texts += filter(None, (prose,))
             model = result.model

@@ -129,11 +129,9 @@ class Assist:
         task.add_done_callback(self._leaving.discard)
 
     async def _drop(self, request_id: RequestId) -> None:
-        """Stop a request that runs, and take it out of the queue."""
+        """Stop a request that runs, and take it out of the queue; one that is being stored too."""
         with suppress(StoryEngineError, TimeoutError), self._writer.listeners.listen() as listener:
             async with asyncio.timeout(DROP_TIMEOUT_SECONDS):
-                if not any(one.id == request_id for one in self._writer.snapshot.requests):
-                    return
                 await self._background.stop(request_id)
                 async for notification in listener:
                     match notification:

@@ -7,7 +7,8 @@ import pytest
 from core.config.models.assignments import ModelAssignments
 from core.config.models.model_config import PromptStyle
 from core.domain.agent_role import AgentRole
-from core.domain.requests.request import Artifact
+from core.domain.errors import ErrorCode
+from core.domain.requests.request import Artifact, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
@@ -75,6 +76,24 @@ async def test_what_is_cut_off_a_very_small_models_narrative_is_said_on_its_call
         draft, call = await written(store, session)
         assert draft.text == "She went."
         assert call.left_out == (told,)
+
+
+async def test_a_narrative_of_which_nothing_is_left_has_failed_and_can_be_asked_for_again(
+    store: PostgresStore,
+) -> None:
+    match = ScriptMatch.model_validate(MATCHES[RequestKind.NARRATIVE])
+    talk = Entry(match=match, text="The story of FULL_TRANSCRIPT is a tale of a lamp.", times=1)
+    choices = in_style(AgentRole.NARRATIVE, PromptStyle.SMALL)
+    script = scripted(talk, Entry(match=match, text="She went."))
+    async with chapter(store, script, choices=choices) as session:
+        await play(session, 1)
+        await session.end_chapter()
+        await session.wait_idle()
+        request = await session.wait(await session.build_narrative())
+        assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.LLM_ERROR)
+        assert not await store.drafts(session.id)
+        await done(session, await session.retry(request.id))
+        assert [draft.text for draft in await store.drafts(session.id)] == ["She went."]
 
 
 @pytest.mark.parametrize("style", PromptStyle)

@@ -21,6 +21,8 @@ from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
+from core.storage.changes import Changes
+from core.storage.session_store import Lease
 from tests.core.values.sessions import waiting as waits
 from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
 
@@ -132,6 +134,31 @@ async def test_one_that_is_left_is_stopped_and_on_record() -> None:
         await work.aclose()
         [stored] = await opened.reads.requests()
         assert (stored.state, stored.error_code) == (RequestState.CANCELLED, ErrorCode.LLM_CANCELLED)
+
+
+async def test_one_that_is_left_while_it_is_stored_is_asked_of_no_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with chapter(entry()) as opened:
+        work, has_come, goes_on = opened.assist, asyncio.Event(), asyncio.Event()
+        store, request = opened._store, work.new(ASKED)
+        commit = store.commit
+
+        async def slow(changes: Changes, lease: Lease) -> None:
+            has_come.set()
+            await goes_on.wait()
+            await commit(changes, lease)
+
+        monkeypatch.setattr(store, "commit", slow)
+        waiting = asyncio.create_task(work.propose(request, Watch()))
+        await has_come.wait()
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        work.leave(request.id)
+        goes_on.set()
+        await work.aclose()
+        [stored] = await opened.reads.requests()
+        assert (stored.state, stored.attempts) == (RequestState.CANCELLED, 0)
 
 
 async def test_one_that_is_stopped_can_be_tried_again() -> None:
