@@ -148,7 +148,7 @@ class PostgresStore:
             statement = update(SESSION).where(SESSION.c.id == session_id).values(archived_at=at)
             found = await connection.execute(statement.returning(SESSION.c.id))
             if found.one_or_none() is None:
-                raise reads.missing(session_id)
+                raise reads.missing()
             await connection.execute(_notify(session_id))
 
         await self._change(work)
@@ -166,7 +166,7 @@ class PostgresStore:
             await connection.execute(select(func.set_config("storyengine.purge", str(session_id), True)))
             gone = delete(SESSION).where(SESSION.c.id == session_id).returning(SESSION.c.id)
             if (await connection.execute(gone)).one_or_none() is None:
-                raise reads.missing(session_id)
+                raise reads.missing()
             await connection.execute(_notify(session_id))
 
         await self._change(work)

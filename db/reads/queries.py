@@ -59,16 +59,16 @@ async def read_session(connection: AsyncConnection, session_id: SessionId) -> Se
     """Return the session; raise StorageError when it does not exist."""
     row = (await connection.execute(select(SESSION).where(SESSION.c.id == session_id))).one_or_none()
     if row is None:
-        raise missing(session_id)
+        raise missing()
     return mapping.to_session(row)
 
 
-def missing(session_id: SessionId) -> StorageError:
+def missing() -> StorageError:
     """Return the error for a session that does not exist."""
     return StorageError(
         LOAD,
-        f"There is no chapter {session_id} in this database.",
-        "The chapter list shows those that are there.",
+        "This chapter is not in the database any more; it was purged.",
+        "What still shows of it can be copied; the chapter list (F5) has those that are there.",
         is_transient=False,
     )
 

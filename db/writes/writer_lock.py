@@ -149,7 +149,7 @@ async def holder_now(connection: AsyncConnection, session_id: SessionId) -> Writ
     query = select(SESSION.c.writer_label.label("who"), since.label("since"), is_held.label("is_held"))
     row = (await connection.execute(query.where(SESSION.c.id == session_id))).one_or_none()
     if row is None:
-        raise missing(session_id)
+        raise missing()
     return WriterInfo(label=row.who, since=row.since) if row.is_held else None
 
 
@@ -179,4 +179,4 @@ async def _row(connection: Connection, query: LiteralString, *values: object) ->
 
 
 def _refuse(session_id: SessionId) -> NoReturn:
-    raise missing(session_id)
+    raise missing()

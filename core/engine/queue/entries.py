@@ -8,12 +8,14 @@ from typing import Final
 from core.config.models.assignments import ModelAssignments
 from core.domain.agent_role import AgentRole
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request, RequestState
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.profile import Profile
 from core.domain.session.session_state import SessionState
 from core.storage.queue_store import QueuedRequest
 from core.text.numbers import counted
 
 _OPENING: Final = "its chapter to be opened"
+_EMBEDDING: Final = "embedding"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +59,13 @@ def entries_of(
 
 
 def lane_of(one: QueuedRequest, choices: ModelAssignments) -> str:
-    """Return the account and the model that a request asks, as the settings name them."""
+    """Return the account and the model that a request asks, as the settings name them.
+
+    Vectors are made by a model of their own, whatever answers otherwise.
+    """
     request = one.request
+    if request.kind is RequestKind.EMBEDDING:
+        return _EMBEDDING
     model = getattr(request, "model", "")
     if model:
         return str(model)

@@ -45,9 +45,11 @@ class Begun:
     """Work that was begun for a chapter."""
 
     asked: tuple[RequestId, ...] = ()
-    """The requests that a model has to answer; what was answered before is not asked again."""
+    """The requests that a model has to answer."""
     left_alone: tuple[str, ...] = ()
     """Characters that the program must not change, each with the reason."""
+    answered: int = 0
+    """Number of questions that were answered before, and were not asked again."""
 
 
 @dataclass(eq=False)
@@ -84,10 +86,11 @@ class CastWork:
             await self._background.add(request)
             return request.id
 
-    async def propose_changes(self, *, with_ceremony: bool = False) -> Begun:
+    async def propose_changes(self, *, with_ceremony: bool = False, again: bool = False) -> Begun:
         """Begin what a chapter that has ended means for its characters; return what was begun.
 
-        With the ceremony also what fades, what says the same, and how neglected topics could come back.
+        With the ceremony also what fades, what says the same, and how neglected topics could come back. With
+        `again` also what was answered before is asked; what needs no model is proposed once for a chapter.
         Raises IllegalCommandError before the end of the chapter, or where the library has none of its cast.
         """
         async with self._turn:
@@ -122,16 +125,18 @@ class CastWork:
             if topics:
                 names = tuple(topic.name for topic in topics)
                 requests.append(self._asking(Work(Question.QUESTIONS, character.id, names), slot))
-        asked = await self._add(requests, proposals)
-        return Begun(asked, tuple(left_alone))
+        asked = await self._add(requests, proposals, again=again)
+        return Begun(asked, tuple(left_alone), len(requests) - len(asked))
 
     async def _add(
-        self, requests: Sequence[BackgroundRequest], proposals: Sequence[Proposal]
+        self, requests: Sequence[BackgroundRequest], proposals: Sequence[Proposal], *, again: bool
     ) -> tuple[RequestId, ...]:
-        """Store what is new; what has failed is tried again, and what was answered stays answered."""
+        """Store what is new; what has failed is tried again, what was answered is asked only with `again`."""
         session_id = self._writer.snapshot.session.id
         earlier = {
-            _subject(one): one for one in await self._writer.store.requests(session_id) if _is_about_cast(one)
+            _subject(one): one
+            for one in await self._writer.store.requests(session_id)
+            if _is_about_cast(one) and not (again and one.state is RequestState.DONE)
         }
         fresh = [one for one in requests if _subject(one) not in earlier]
         if fresh or proposals:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from core.domain.proposal import NAME, TEXT, Occasion, Proposal, ProposedPart, Record
+from core.text.cleaning import clean_line
 
 _LABELS: Final = {
     "description": "How it shows",
@@ -57,6 +58,13 @@ def origin(proposal: Proposal) -> str:
     """Return where it is from: the kind of occasion, and the prompt of the chapter."""
     number = proposal.prompt_index
     return _FROM[proposal.occasion] + (f", prompt {number:,}" if number is not None else "")
+
+
+def reason(proposal: Proposal, chapter: str) -> str:
+    """Return in one line from which chapter it is, where that has a title, and why."""
+    why = clean_line(proposal.why)
+    parts = (f"From “{clean_line(chapter)}”." if chapter else "", f"Because: {why}" if why else "")
+    return " ".join(filter(None, parts))
 
 
 def _records(records: tuple[Record, ...]) -> str:

@@ -115,7 +115,12 @@ def test_a_chapter_is_looked_back_at_by_its_book_and_no_one_twice(
     listed = here.call("cast", "proposals").stdout
     again = here.call("ceremony", "the proposed book", **settings)
     said = "Looking back at “The Proposed Chapter”.\nLeft alone: Stattler is static: only you change it\n"
+    said += "1 question was answered before; --again asks once more.\n"
     assert again.stdout == said + listed
+    assert "chapter:  The Proposed Chapter" in listed
+    once_more = here.call("ceremony", "the proposed book", "--again", **settings)
+    assert "1 question …" in once_more.stdout
+    assert "answered before" not in once_more.stdout
 
 
 def test_after_the_next_chapter_was_begun_the_ceremony_is_of_the_last_that_has_ended(

@@ -198,7 +198,7 @@ async def test_a_whole_chapter_is_imported_at_once(
 async def test_what_is_not_there_is_an_error(store: SessionStore) -> None:
     nowhere = SessionId(new_uuid())
     for ask in (store.load(nowhere), store.acquire(nowhere, "me"), store.archive(nowhere, NOW)):
-        with pytest.raises(StorageError, match="There is no chapter") as caught:
+        with pytest.raises(StorageError, match="not in the database any more") as caught:
             await ask
         assert not caught.value.is_transient
 

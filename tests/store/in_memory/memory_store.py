@@ -315,11 +315,11 @@ class MemoryStore:
         """
         await give_way()
         if session_id not in self.database.sessions:
-            sentence = f"There is no chapter {session_id} in this database."
+            sentence = "This chapter is not in the database any more; it was purged."
             raise StorageError(
                 ErrorCode.STORAGE_LOAD_FAILED,
                 sentence,
-                "The chapter list shows those that are there.",
+                "What still shows of it can be copied; the chapter list (F5) has those that are there.",
                 is_transient=False,
             )
         return self.database.sessions[session_id]

@@ -10,7 +10,7 @@ from core.domain.proposal import Proposal, ProposalState
 from core.library.characters.character import LibraryCharacter
 from core.library.characters.checks import cleaned_character
 from core.library.proposals.taking import fits, taken, taken_back
-from core.storage.library_store import LibraryStore
+from core.storage.session_store import SessionStore
 
 _GONE = "The character is archived, so nothing is proposed for it; restore it first."
 _NOTHING_TO_UNDO = "Nothing was taken or dropped for this character."
@@ -23,13 +23,16 @@ class Offered:
     proposal: Proposal
     character: LibraryCharacter
     is_outdated: bool
+    chapter: str = ""
+    """The title of the chapter that it is from; empty where that is archived, or was purged."""
 
 
 class ProposalLibrary:
     """The proposals of one store."""
 
-    def __init__(self, store: LibraryStore, clock: Clock) -> None:
-        self._store = store
+    def __init__(self, store: SessionStore, clock: Clock) -> None:
+        self._sessions = store
+        self._store = store.library
         self._clock = clock
 
     async def offered(
@@ -42,8 +45,11 @@ class ProposalLibrary:
         found: dict[CharacterId, list[Proposal]] = {}
         for one in await self._store.proposals(character_id):
             found.setdefault(one.character_id, []).append(one)
+        titles: dict[SessionId | None, str] = {}
+        if found:
+            titles = {one.id: one.title for one in await self._sessions.sessions()}
         return [
-            Offered(one, character, not fits(character, one))
+            Offered(one, character, not fits(character, one), titles.get(one.session_id, ""))
             for character in await self._store.characters()
             for one in found.get(character.id, ())
             if session_id is None or one.is_after(session_id)

@@ -99,15 +99,19 @@ async def ceremony(
     only_changes: Annotated[
         bool, typer.Option("--only-changes", help="What the chapter changed, and nothing else.")
     ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Ask also what was answered before.")] = False,
 ) -> None:
     """Propose what a chapter that has ended means for its characters: changed, faded, the same, neglected."""
     async with running_engine(await unlocked()) as engine:
         async with aclosing(await engine.open(await _chapter(engine, chapter))) as opened:
             work = opened.cast_work
+            begun = await work.propose_changes(with_ceremony=not only_changes, again=again)
             say(f"Looking back at “{_title_of(opened)}”.")
-            begun = await work.propose_changes(with_ceremony=not only_changes)
             for line in begun.left_alone:
                 say(f"Left alone: {line}")
+            if begun.answered:
+                count = counted(begun.answered, "question was", "questions were")
+                say(f"{count} answered before; --again asks once more.")
             if begun.asked:
                 count = counted(len(begun.asked), "question")
                 say(f"Asking {work.model} {count} …")
@@ -170,6 +174,8 @@ def _list(offered: Sequence[Offered], session_id: SessionId | None = None) -> No
         say(f"{number}. {one.character.name}: {about(one.proposal)}, {origin(one.proposal)}{mark}")
         say(f"   there:    {clean_line(there(one.proposal))}")
         say(f"   proposed: {clean_line(proposed(one.proposal))}")
+        if one.chapter:
+            say(f"   chapter:  {clean_line(one.chapter)}")
         if one.proposal.why:
             say(f"   because:  {clean_line(one.proposal.why)}")
     say(HOW)

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import DataTable, Static
 
 from core.domain.ids import CharacterId, SessionId
-from core.library.proposals.words import about, origin, proposed, there
+from core.library.proposals.words import about, origin, proposed, reason, there
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.banner import Banner
@@ -109,7 +109,8 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
             if area.text != text:
                 area.load_text(text)
             self.query_one(f"#{name}-title", Static).update(Content(title))
-        why = "" if row is None or not row.proposal.why else f"Because: {clean_line(row.proposal.why)}"
+        chapter = "" if row is None or self._session_id is not None else row.chapter
+        why = "" if row is None else reason(row.proposal, chapter)
         self.query_one("#why", Static).update(Content(why))
         self.refresh_bindings()
 

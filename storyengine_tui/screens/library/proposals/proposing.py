@@ -10,11 +10,15 @@ from textual.widgets import TextArea
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import RequestState
+from core.text.numbers import counted
 from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
 if TYPE_CHECKING:
     from core.engine.services.library.proposals import ProposalLibrary
     from core.engine.session.session_handle import SessionHandle
+
+ASK_AGAIN = "Ask again what this chapter changed?"
 
 
 async def propose_changes(
@@ -33,6 +37,12 @@ async def propose_changes(
     """
     before = _typed(app)
     begun = await session.cast_work.propose_changes(with_ceremony=with_ceremony)
+    if begun.answered and not begun.asked and not await library.offered(session_id=session.id):
+        count = counted(begun.answered, "question was", "questions were")
+        text = f"{count} answered before, and nothing of it is open. Each is a call again."
+        if not await app.push_screen_wait(ConfirmModal(ASK_AGAIN, text, confirm="Ask again")):
+            return
+        begun = await session.cast_work.propose_changes(with_ceremony=with_ceremony, again=True)
     if begun.left_alone:
         app.notify(f"Left alone: {'; '.join(begun.left_alone)}", markup=False)
     if begun.asked:

@@ -316,9 +316,22 @@ async def test_what_was_done_for_a_chapter_is_not_done_again_and_what_failed_is_
         await asyncio.wait_for(_until_done(session), 10)
         before = await proposed(made, character)
         third = await work_of(session).propose_changes(with_ceremony=True)
-        assert third == Begun()
+        assert third == Begun(answered=1)
         assert await proposed(made, character) == before
         assert len(await calls(session)) == 2
+
+
+async def test_what_was_answered_for_a_chapter_is_asked_again_where_the_gm_wants_that() -> None:
+    character = mira()
+    async with ended(character, entries=(changes(change()),)) as (session, made):
+        await settled(session, await work_of(session).propose_changes())
+        begun = await work_of(session).propose_changes(again=True)
+        assert (len(begun.asked), begun.answered) == (1, 0)
+        await settled(session, begun)
+        assert len(await calls(session)) == 2
+        occasions = [one.occasion for one in await proposed(made, character)]
+        assert occasions.count(Occasion.EXPOSURE) <= 1
+        assert occasions.count(Occasion.CHAPTER) == 2
 
 
 async def _until_done(session: SessionHandle) -> None:

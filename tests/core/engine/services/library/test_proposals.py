@@ -12,7 +12,7 @@ from core.library.characters.character import LibraryCharacter, Trait, record_of
 from core.library.proposals.taking import change_of
 from tests.core.library.proposals.proposal_samples import NOW, mira, proposed
 from tests.store.in_memory.memory_library import MemoryLibrary
-from tests.store.in_memory.memory_store import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
 
 pytestmark = pytest.mark.anyio
 
@@ -35,11 +35,12 @@ def offers(character: LibraryCharacter) -> list[Proposal]:
 
 
 async def at_hand() -> tuple[ProposalLibrary, MemoryLibrary, LibraryCharacter, list[Proposal]]:
-    store, character = MemoryDatabase().library, mira()
+    sessions, character = MemoryStore(MemoryDatabase()), mira()
+    store = sessions.library
     await store.put_character(character)
     made = offers(character)
     store.add_proposals(made)
-    return ProposalLibrary(store, lambda: NOW), store, character, made
+    return ProposalLibrary(sessions, lambda: NOW), store, character, made
 
 
 async def now(store: MemoryLibrary) -> LibraryCharacter:

@@ -240,6 +240,27 @@ async def test_what_a_chapter_changed_is_in_the_palette_once_it_has_ended_and_op
         await until(pilot, lambda: app.screen is app.chapter)
         found["Proposals"].callback()
         await proposals(pilot, app, 3)
+        await until(pilot, lambda: "From “The relief boat is late.”." in screen_text(app))
+
+
+@pytest.mark.anyio
+async def test_what_a_chapter_changed_is_asked_again_after_a_question_once_all_is_decided(
+    desktop: Desktop,
+) -> None:
+    desktop.script = SCRIPT
+    async with desktop.window(make_ended) as (pilot, app):
+        await until(pilot, lambda: app.session is not None and app.session.snapshot.session.prompt_index)
+        app.action_look_back(False)
+        await proposals(pilot, app, 3)
+        await pilot.press("d", "d", "d")
+        await proposals(pilot, app, 0)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        app.action_look_back(False)
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        assert "1 question was answered before" in screen_text(app)
+        await pilot.press("right", "enter")
+        await proposals(pilot, app, 2)
 
 
 @pytest.mark.anyio
