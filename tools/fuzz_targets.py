@@ -34,8 +34,8 @@ from core.domain.story.transcript import render_all
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.integrity.audiences import problems_of_secrets
-from core.exchange.scripts.absence import absent_at
 from core.exchange.scripts.chapter_script import ChapterScript, ChapterScriptError, load_chapter_script
+from core.exchange.scripts.scene import absent_at
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import SessionBody, from_json, read_body, to_json
 from core.providers.scripted.provider import ScriptedProvider

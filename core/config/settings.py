@@ -41,7 +41,7 @@ from core.config.sections import (
     refuse_controls,
 )
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.session.absence import USUAL_HINT_MINUTES
+from core.domain.session.session import USUAL_HINT_MINUTES
 from core.text.cleaning import clean_line
 
 _config_file: ContextVar[Path | None] = ContextVar("config_file", default=None)

@@ -13,7 +13,7 @@ from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.cost import FREE
 from core.domain.requests.request import Request
 from core.ledger.prices import plain
-from core.ledger.words import dollars
+from core.ledger.sums import dollars
 
 CHAPTER: Final = "chapter"
 DAY: Final = "day"

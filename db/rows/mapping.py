@@ -17,10 +17,9 @@ from core.domain.prompt_range import PromptRange
 from core.domain.requests.cost import Cost, UnitPrices
 from core.domain.requests.request import Artifact, Content, Request, RequestRecord, RequestState, Usage
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.absence import read_away
 from core.domain.session.language import Language
 from core.domain.session.limits import EARLIEST_TIME, Limits
-from core.domain.session.session import Session, SessionSummary, title_from
+from core.domain.session.session import Session, SessionSummary, read_away, title_from
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot

@@ -8,7 +8,6 @@ from sqlalchemy import CheckConstraint, Index, SmallInteger, Text, UniqueConstra
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field
 
-from core.domain.session.absence import MOST_HINT_PROMPTS
 from core.domain.session.carry_over import MOST_LINES, CarryKind
 from core.domain.session.language import Language
 from core.domain.session.lore import LONGEST_COPY, LONGEST_SEED, MOST_BOOKS, MOST_ENTRIES
@@ -20,6 +19,7 @@ from core.domain.session.prompt_block import (
     MOST_PROMPT_BLOCKS,
     MOST_VARIANTS,
 )
+from core.domain.session.session import MOST_HINT_PROMPTS
 from core.domain.session.session_state import SessionState
 from core.domain.story.secret import MOST_SECRETS
 from db.tables import columns as column

@@ -6,8 +6,7 @@ from datetime import datetime
 
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import CharacterId
-from core.domain.session.absence import PAUSED
-from core.domain.session.session import Session, Tab1Inputs
+from core.domain.session.session import PAUSED, Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot

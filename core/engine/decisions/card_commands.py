@@ -8,9 +8,8 @@ from typing import NamedTuple
 from core.agents.context_builder import ContextBuilder
 from core.domain.errors import IllegalCommandError
 from core.domain.slot import Slot
-from core.engine.decisions import commands, lore_commands
-from core.engine.decisions.lore_commands import LoreCopy
-from core.engine.decisions.tab1_commands import Tab1Edit, edit_tab1
+from core.engine.decisions import commands, tab1_commands
+from core.engine.decisions.tab1_commands import LoreCopy, Tab1Edit, edit_tab1
 from core.library.characters.character import LibraryCharacter
 from core.library.characters.in_chapter import identity_for
 from core.library.characters.offers import Offer, with_offer, with_text
@@ -92,6 +91,6 @@ def apply_card(snapshot: Snapshot, taken: TakenCard, builder: ContextBuilder, no
         more = commands.edit_prompt_blocks(snapshot.after(made), builder, blocks, now)
         made = replace(made, session=more.session, prompt_blocks=more.prompt_blocks)
     if taken.lore is not None:
-        more = lore_commands.attach(snapshot.after(made), taken.lore, now)
+        more = tab1_commands.attach_lore(snapshot.after(made), taken.lore, now)
         made = replace(made, session=more.session, lore=more.lore, contents=more.contents)
     return made

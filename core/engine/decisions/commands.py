@@ -19,10 +19,9 @@ from core.domain.requests.request import (
     RequestState,
     SummaryRequest,
 )
-from core.domain.session.absence import require_here
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.session.prompt_block import PromptBlocks, cleaned_blocks, problems_of_blocks
-from core.domain.session.session import Session
+from core.domain.session.session import Session, require_here
 from core.domain.session.state_machine import NOTHING_TO_SUMMARISE, Command
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock, correction_payload, corrections_length

@@ -1,4 +1,4 @@
-"""The GM's commands on tab 1, as pure functions: texts, names, cast, and the title (design 5)."""
+"""The GM's commands on tab 1 and lore, as pure functions: texts, names, cast, title, lorebooks (design 5)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -6,8 +6,17 @@ from datetime import datetime
 from typing import Final
 
 from core.domain.errors import IllegalCommandError, LimitExceededError, valid
+from core.domain.ids import new_uuid
+from core.domain.requests.request import Content
 from core.domain.session.carry_over import CarryOver, marked
 from core.domain.session.limits import LONGEST_TITLE, Limits
+from core.domain.session.lore import (
+    ChapterLorebook,
+    labelled,
+    problems_of_chapter_lore,
+    with_book,
+    without_book,
+)
 from core.domain.session.profile import Profiles, cleaned_profile, problems_of_profile
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
@@ -109,3 +118,35 @@ def retitle(snapshot: Snapshot, title: str, now: datetime) -> Changes:
     """Change the chapter's title, in any state; an empty one is derived from the chapter text."""
     session = replace(snapshot.session, title=_checked_title(title), updated_at=now)
     return Changes(session_id=session.id, session=session)
+
+
+@dataclass(frozen=True, slots=True)
+class LoreCopy:
+    """A copy of a lorebook for chapters; its label and seed are settled where it is attached."""
+
+    book: ChapterLorebook
+    content: Content
+
+
+def attach_lore(snapshot: Snapshot, copy: LoreCopy, now: datetime) -> Changes:
+    """Attach a lorebook, or take its content over again where one of its name is attached.
+
+    Who may know it follows from its groups now; before the lock, from those at the lock.
+    """
+    session = move(snapshot, snapshot.session, Command.EDIT_LORE, now)
+    seed = snapshot.lore[0].seed if snapshot.lore else new_uuid().hex
+    [book] = labelled((replace(copy.book, seed=seed),), session, snapshot.tab1.profiles)
+    books = with_book(snapshot.lore, book)
+    for problem in problems_of_chapter_lore(books):
+        raise IllegalCommandError(f"{problem} Nothing was attached.")
+    return Changes(session_id=session.id, session=session, lore=books, contents=(copy.content,))
+
+
+def detach_lore(snapshot: Snapshot, name: str, now: datetime) -> Changes:
+    """Detach the lorebook of this name: later inputs have nothing of it, and what was played stays."""
+    books = without_book(snapshot.lore, name)
+    if len(books) == len(snapshot.lore):
+        there = ", ".join(f"“{book.name}”" for book in snapshot.lore) or "none"
+        raise IllegalCommandError(f"No lorebook of this chapter is called “{name}”; it has {there}.")
+    session = move(snapshot, snapshot.session, Command.EDIT_LORE, now)
+    return Changes(session_id=session.id, session=session, lore=books)

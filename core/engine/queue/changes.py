@@ -1,4 +1,4 @@
-"""Changes to the queue of a chapter, the GM's and requests for vectors, as pure functions (design 17)."""
+"""Changes to the queue of a chapter, and the next request of the play, as pure functions (design 6, 17)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,11 +8,14 @@ from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request, SummaryRequest
 from core.domain.requests.request_kinds import BAND, KIND_SPECS, RequestKind
-from core.engine.changes.moves import given_up, new_work, with_all_tries
+from core.domain.session.session import Session
+from core.domain.session.session_state import SessionState
+from core.engine.changes.moves import given_up, is_rebuilt, new_work, retry_time, with_all_tries
 from core.engine.decisions import commands, tab1_commands
 from core.engine.decisions.commands import find_request
 from core.engine.kinds.bank.embedding import OF_TEXTS
 from core.engine.kinds.registry import handler_of
+from core.engine.scene.commands import begun
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import is_blank
@@ -164,3 +167,60 @@ def vectors_due(
 def request_for_vectors(session_id: SessionId, now: datetime) -> BackgroundRequest:
     """Return a request for vectors; one that stands for a search of the GM is never stored."""
     return BackgroundRequest(**new_work(RequestKind.EMBEDDING, session_id, now))
+
+
+def begun_with(snapshot: Snapshot, made: Changes, now: datetime) -> Changes:
+    """Return `made` with the request that it stores begun, if nothing else comes before that."""
+    after = snapshot.after(made)
+    first = next_request(after)
+    if first is None or first not in made.requests:
+        return made
+    begins = begun(after, first, now)
+    return replace(
+        made,
+        events=(*made.events, *begins.events),
+        canon_end=made.canon_end if begins.canon_end is None else begins.canon_end,
+        requests=(*(request for request in made.requests if request != first), *begins.requests),
+    )
+
+
+def next_request(snapshot: Snapshot) -> Request | None:
+    """Return the next open request that can run in the current state.
+
+    Prompts wait for a summary, for further replies to the prompt before them, and for a failed prompt before
+    them, because they may depend on its reply. A request that is stored as processing has not been run yet:
+    the worker settles one before it takes the next.
+    """
+    is_held_up = bool(snapshot.failed(ReplyRequest))
+    further = snapshot.further_reply
+    candidates = [
+        request
+        for request in snapshot.open_requests
+        if snapshot.session.state in request.spec.runs_in
+        and not (is_held_up and isinstance(request, ReplyRequest))
+        and (further is None or request is further or not isinstance(request, ReplyRequest))
+    ]
+    # One that was moved down before it began has a higher number than a new prompt.
+    return min(candidates, key=lambda request: (not request.is_processing, request.order), default=None)
+
+
+def next_retry(snapshot: Snapshot, now: datetime) -> datetime | None:
+    """Return when a failed summary is retried automatically; only while the chapter is played."""
+    if snapshot.session.state is not SessionState.ACTIVE:
+        return None
+    times = [
+        due
+        for request in snapshot.failed(SummaryRequest)
+        if (due := retry_time(request, now)) is not None and _may_follow(snapshot.session, request)
+    ]
+    return min(times, default=None)
+
+
+def _may_follow(session: Session, request: SummaryRequest) -> bool:
+    """Whether a summary is of the prompts after the boundary, or of a block that is built again.
+
+    The end of the chapter, once it is wanted, goes before the latter, which would call it off.
+    """
+    if is_rebuilt(session, request):
+        return not session.is_ending
+    return request.prompts.first == session.boundary + 1

@@ -23,9 +23,8 @@ from core.engine.decisions.recovery import recover_request
 from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import Failed, Outcome, PutBack
 from core.engine.kinds.registry import handler_of
-from core.engine.queue.changes import vectors_due
+from core.engine.queue.changes import next_request, next_retry, vectors_due
 from core.engine.queue.jobs import JobFactory
-from core.engine.queue.order import next_request, next_retry
 from core.engine.queue.pause import QueueSwitch
 from core.engine.scene.commands import begun
 from core.engine.sync.notifications import StorageTrouble

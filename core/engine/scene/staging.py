@@ -8,8 +8,7 @@ from core.agents.context_builder import ContextBuilder
 from core.domain.audience import Audience
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import CharacterId
-from core.domain.session.absence import LATEST_RETURN, MOST_HINT_PROMPTS
-from core.domain.session.session import Session
+from core.domain.session.session import LATEST_RETURN, MOST_HINT_PROMPTS, Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.changes.absences import paused_slots, slots_of

@@ -18,10 +18,9 @@ from core.domain.story.event import Event, Role
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.scene.commands import SCRIPTED, is_scripted, notation_of, scene_text
 from core.engine.session.session_handle import SessionHandle
-from core.exchange.scripts.absence import absent_at
 from core.exchange.scripts.chapter_script import ChapterScript
 from core.exchange.scripts.prompts import ScriptPrompt
-from core.exchange.scripts.scene import ScriptLine
+from core.exchange.scripts.scene import ScriptLine, absent_at
 
 RETRIES = 3
 """Retries of a call after a transient failure, before playing stops."""

@@ -12,9 +12,8 @@ from core.domain.prompt_range import PromptRange
 from core.domain.session.carry_over import CarryOver
 from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.slot import Slot
-from core.engine.decisions import commands, lore_commands, tab1_commands
-from core.engine.decisions.lore_commands import LoreCopy
-from core.engine.decisions.tab1_commands import Tab1Edit
+from core.engine.decisions import commands, tab1_commands
+from core.engine.decisions.tab1_commands import LoreCopy, Tab1Edit
 from core.engine.sync.session_writer import AppliesChanges, SessionWriter
 
 
@@ -79,11 +78,11 @@ class SessionEdits:
 
     async def attach_lore(self, copy: LoreCopy) -> None:
         """Attach a lorebook, or take its content over again; the next input may have entries of it."""
-        await self._writer.apply(lambda snapshot: lore_commands.attach(snapshot, copy, self._clock()))
+        await self._writer.apply(lambda snapshot: tab1_commands.attach_lore(snapshot, copy, self._clock()))
 
     async def detach_lore(self, name: str) -> None:
         """Detach a lorebook; later inputs have nothing of it."""
-        await self._writer.apply(lambda snapshot: lore_commands.detach(snapshot, name, self._clock()))
+        await self._writer.apply(lambda snapshot: tab1_commands.detach_lore(snapshot, name, self._clock()))
 
 
 class OpenSessionEdits(SessionEdits):

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from core.domain.audience import Audience
-from core.domain.session.absence import LATEST_RETURN, MOST_HINT_PROMPTS, PAUSED, read_away
 from core.domain.session.profile import lines_of, problems_of_group_names
-from core.domain.session.session import Session
+from core.domain.session.session import LATEST_RETURN, MOST_HINT_PROMPTS, PAUSED, Session, read_away
 from core.domain.story.event import AWAY, LONGEST_REASON, MANNER, PRESENT, REASON, Event, Manner, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.domain.story.secret import LATEST_REVEAL, LONGEST_SECRET, LONGEST_SECRETS, MOST_SECRETS, Secret

@@ -28,11 +28,10 @@ from core.domain.session.profile import (
 from core.domain.session.prompt_block import PromptBlocks
 from core.domain.slot import Slot
 from core.domain.story.secret import Secret
-from core.exchange.scripts.absence import read_silence
 from core.exchange.scripts.blocks import read_prompt_blocks
 from core.exchange.scripts.fields import FieldReader, ScriptProblem, kind_of, quoted
 from core.exchange.scripts.prompts import ScriptPrompt, lines_of, read_prompts
-from core.exchange.scripts.scene import read_secrets
+from core.exchange.scripts.scene import read_secrets, read_silence
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean_line, is_blank
 from core.text.name_list import name_key, problems_of_groups

@@ -7,16 +7,19 @@ from typing import Final
 from core.domain.audience import EVERYONE, Audience
 from core.domain.session.limits import LONGEST_TITLE, Limits
 from core.domain.slot import Slot, first_slots
-from core.exchange.scripts.absence import (
+from core.exchange.scripts.fields import FieldReader
+from core.exchange.scripts.scene import (
     NOBODY_AWAY,
+    PROMPT_KEYS,
     Away,
+    ScriptLine,
     absent_at,
     read_absences,
+    read_hearers,
+    read_lines,
     refuse_absent,
     speaker_after,
 )
-from core.exchange.scripts.fields import FieldReader
-from core.exchange.scripts.scene import PROMPT_KEYS, ScriptLine, read_hearers, read_lines
 from core.text.cleaning import clean_line
 
 MOST_TAKES: Final = 20

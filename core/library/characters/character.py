@@ -4,13 +4,16 @@ A chapter works with a copy of it. Numbers have the meaning and the ranges of th
 strength and exposure 0 to 1.
 """
 
+import re
 from dataclasses import dataclass, fields
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
+from core.domain.errors import IllegalCommandError
 from core.domain.ids import CharacterId
 from core.domain.session.profile import GENERAL, Profile
+from core.text.cleaning import clean_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,3 +129,29 @@ class KeptFile:
     def sha256(self) -> str:
         """Its hash, in hexadecimal."""
         return sha256(self.content).hexdigest()
+
+
+_END: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2})?", re.ASCII)
+EXPECTED: Final = "Type the end of the pause as 2030-05-31 or 2030-05-31 18:00; blank is without an end."
+
+
+def read_end(typed: str) -> datetime | None:
+    """Return the end of a pause, by the clock here; None for a blank text. A day ends a pause when it begins.
+
+    Raises IllegalCommandError for any other text.
+    """
+    text = clean_line(typed)
+    if not text:
+        return None
+    try:
+        return datetime.fromisoformat(text if _END.fullmatch(text) else "").astimezone()
+    except (ValueError, OverflowError, OSError) as error:
+        raise IllegalCommandError(EXPECTED) from error
+
+
+def pause_text(character: LibraryCharacter, now: datetime) -> str:
+    """Return whether a character is paused, and until when; empty for one that is not."""
+    if not character.is_paused_at(now):
+        return ""
+    until = character.paused_until
+    return f"paused until {until.astimezone():%Y-%m-%d %H:%M}" if until else "paused"

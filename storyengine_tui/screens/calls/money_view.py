@@ -8,8 +8,7 @@ from textual.binding import Binding, BindingType
 
 from core.domain.ids import SessionId
 from core.engine.engine import Engine
-from core.ledger.sums import By, LedgerEntry, Sum, sum_of, sums_by
-from core.ledger.words import NO_CALL, cost_text, dollars
+from core.ledger.sums import NO_CALL, By, LedgerEntry, Sum, cost_text, dollars, sum_of, sums_by
 from core.text.cleaning import clean_line
 from core.text.numbers import counted
 from storyengine_tui.screens.calls.calls_view import CallsView, right

@@ -64,25 +64,22 @@ class ModelFields(Vertical):
     def _line(self, label: str, agent: Agent, *classes: str) -> Horizontal:
         shown = Static(Content(label), classes=" ".join(("label", *classes)))
         texts = _texts_of(self._connection, agent)
+
+        def number(name: str, restrict: str, most: int) -> FormField:
+            return FormField(
+                texts[name],
+                compact=True,
+                id=_id(name, agent),
+                classes="number",
+                restrict=restrict,
+                max_length=most,
+            )
+
         return Horizontal(
             shown,
             FormField(texts["model"], compact=True, id=_id("model", agent), max_length=LONGEST_MODEL_NAME),
-            FormField(
-                texts["length"],
-                compact=True,
-                id=_id("length", agent),
-                classes="number",
-                restrict=r"[0-9]*",
-                max_length=9,
-            ),
-            FormField(
-                texts["temperature"],
-                compact=True,
-                id=_id("temperature", agent),
-                classes="number",
-                restrict=r"[0-9]*\.?[0-9]*",
-                max_length=5,
-            ),
+            number("length", r"[0-9]*", 9),
+            number("temperature", r"[0-9]*\.?[0-9]*", 5),
             classes="line",
         )
 

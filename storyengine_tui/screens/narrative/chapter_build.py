@@ -15,7 +15,7 @@ from core.domain.session.session import title_from
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.engine.sync import notifications
-from core.ledger.words import dollars
+from core.ledger.sums import dollars
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell
 from storyengine_tui.screens.narrative.download_row import DeliveryRow
 from storyengine_tui.screens.narrative.draft_cell import DraftCell

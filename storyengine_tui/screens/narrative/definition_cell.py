@@ -18,8 +18,7 @@ from core.text.composer_text import resumed
 from core.text.numbers import read_count
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.session_tab import SessionTab
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
-from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter, HelpedText
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.text_line import show_line
 

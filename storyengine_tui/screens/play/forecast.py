@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
-from core.ledger.words import dollars
+from core.ledger.sums import dollars
 from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.screens.play.play_view import PlayView
 

@@ -13,7 +13,7 @@ from core.domain.slot import Slot
 from core.domain.story.context_status import Statuses
 from core.engine.kinds.speaking.afterthought import DECISION_CALL
 from core.engine.sync.notifications import CallStarted
-from core.ledger.words import dollars
+from core.ledger.sums import dollars
 from core.storage.session_store import WriterInfo
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line

@@ -29,8 +29,7 @@ from core.library.characters.in_chapter import SharedField, profile_with
 from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.screens.setup.held_edit import HeldEdit
 from storyengine_tui.screens.shared.background import remove
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
-from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter, HelpedText
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.text_line import show_line
 

@@ -30,8 +30,7 @@ from storyengine_tui.screens.shared.state_labels import reason_of
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
-from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter, HelpedText
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher, SlotEntries
 
 _LIMITS = Limits()

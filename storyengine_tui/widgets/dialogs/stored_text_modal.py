@@ -15,8 +15,7 @@ from core.domain.errors import StoryEngineError
 from core.text.cleaning import is_blank
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
 
 
 class StoredTextModal(TextDialog):

@@ -24,8 +24,7 @@ from core.domain.requests.request import (
     Usage,
 )
 from core.domain.slot import Slot
-from core.ledger.sums import By, LedgerEntry, Sum, entries_of, sum_of, sums_by
-from core.ledger.words import dollars, total_text
+from core.ledger.sums import By, LedgerEntry, Sum, dollars, entries_of, sum_of, sums_by, total_text
 from tests.core.values.sessions import NOW, SESSION_ID, session
 
 IDS = count(1)

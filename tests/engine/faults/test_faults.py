@@ -196,7 +196,7 @@ async def test_an_error_after_the_call_keeps_its_code_and_what_was_paid_for(
     def does_not_fit(*_: object) -> object:
         raise StoryEngineError(ErrorCode.LLM_CONTEXT_OVERFLOW)
 
-    monkeypatch.setattr("core.engine.kinds.memory.json_memory.repair_context", does_not_fit)
+    monkeypatch.setattr("core.engine.kinds.json_answer.repair_context", does_not_fit)
     async with facing(store, RequestKind.LOCK, Fault.INVALID_JSON) as session:
         request = await session.wait(await session.lock())
         assert request.error_code is ErrorCode.LLM_CONTEXT_OVERFLOW

@@ -8,7 +8,7 @@ from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.absence import PAUSED
+from core.domain.session.session import PAUSED
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit

@@ -13,7 +13,7 @@ from storyengine_tui.shell.themed_app import ThemedApp
 from storyengine_tui.textual_ext.painting.diff_display import DiffDisplayApp
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
-from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.capped_text_area import CharCounter
 from storyengine_tui.widgets.key_line import KeyLine
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView

@@ -10,7 +10,7 @@ from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.elapsed import elapsed_text
-from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.capped_text_area import CharCounter
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher, entry_labels
 from tests.tui.rooms.widget_app import WidgetApp
 

@@ -4,15 +4,12 @@ They are stored with the outcome, in one transaction: what was answered is not a
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TypeVar
 from uuid import UUID
 
-from core.agents.answers.json_output import InvalidMemoryError
-from core.agents.context_builder import repair_context
 from core.agents.proposals import asking, reading
 from core.agents.proposals.asking import Question, Sheet
 from core.agents.role.prompt_file import SEGMENTS
@@ -24,8 +21,9 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import CharacterId
 from core.domain.proposal import Proposal
 from core.domain.requests.request import BackgroundRequest
-from core.engine.kinds.base import BackgroundHandler, Calls, Job
+from core.engine.kinds.base import BackgroundHandler, Job
 from core.engine.kinds.cast.proposed import Maker
+from core.engine.kinds.json_answer import make_json
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
 from core.library.characters.character import LibraryCharacter, Topic, Trait
@@ -106,9 +104,6 @@ def _topic(one: Topic) -> str:
     return f"{one.name} (feeling {one.sentiment:g})" + (f": {about}" if about else "")
 
 
-Found = TypeVar("Found")
-
-
 @dataclass(frozen=True, slots=True)
 class ProposalsMade:
     """Proposals for a character; none where it needs none, or must not be changed."""
@@ -158,7 +153,7 @@ async def _gaps(job: Job, choice: ModelConfig, maker: Maker) -> tuple[ProposalsM
     if not sheet.has_gaps:
         return NOTHING, CallRecords()
     context = asking.gaps(choice, sheet)
-    found, records = await _asked(job.calls, context, choice, partial(reading.read_gaps, sheet=sheet))
+    found, records = await make_json(context, job.calls, partial(reading.read_gaps, sheet=sheet), choice)
     if isinstance(found, Failed):
         return found, records
     return _own(context, maker.of_gaps(found)), records
@@ -171,7 +166,9 @@ async def _questions(
     if not topics:
         return NOTHING, CallRecords()
     context = asking.questions(choice, sheet_of(maker.character), topics)
-    found, records = await _asked(job.calls, context, choice, partial(reading.read_questions, topics=topics))
+    found, records = await make_json(
+        context, job.calls, partial(reading.read_questions, topics=topics), choice
+    )
     if isinstance(found, Failed):
         return found, records
     return _own(context, maker.of_questions(found)), records
@@ -189,7 +186,7 @@ async def _changes(
         raise TypeError("a character's knowledge is that of a character")
     context = asking.changes(choice, sheet_of(maker.character), knowledge)
     read = partial(reading.read_changes, events=knowledge.events)
-    found, records = await _asked(job.calls, context, choice, read)
+    found, records = await make_json(context, job.calls, read, choice)
     if isinstance(found, Failed):
         return found, records
     if found.unfounded:
@@ -213,26 +210,3 @@ def _words(proposal: Proposal) -> str:
         for key, value in record.items()
         if isinstance(value, str) and key != "name"
     )
-
-
-async def _asked(
-    calls: Calls, context: Context, choice: ModelConfig, read: Callable[[str], Found]
-) -> tuple[Found | Failed, CallRecords]:
-    """Return what an answer says; one that cannot be read is shown to its author once."""
-    records = CallRecords()
-    for asked in (1, 2):
-        result = await calls.make(context, choice)
-        records += result.call_records
-        if result.error is not None:
-            return Failed(result.error, result.retry_after), records
-        if result.finish_reason == "length":
-            error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
-            return Failed(error), records.marked(error)
-        try:
-            return read(result.text), records
-        except InvalidMemoryError as invalid:
-            error = StoryEngineError(ErrorCode.LLM_INVALID_JSON)
-            records = records.marked(error, "; ".join(invalid.problems))
-            if asked == 1:
-                context = repair_context(context, result.text, invalid.problems)
-    return Failed(StoryEngineError(ErrorCode.LLM_INVALID_JSON)), records

@@ -18,7 +18,7 @@ from core.domain.session.session_state import SessionState
 from core.domain.story.condensed import FEWEST, CondensedMemory
 from core.domain.story.memory import BlockType, MemoryBlock, is_full
 from core.engine.kinds.base import BackgroundHandler, Job
-from core.engine.kinds.memory.json_memory import make_memory
+from core.engine.kinds.json_answer import make_memory
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
 from core.storage.changes import Changes

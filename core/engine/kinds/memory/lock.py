@@ -11,7 +11,7 @@ from core.domain.session.state_machine import Command
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.changes.moves import move_and_summarise
 from core.engine.kinds.base import Job, KindHandler
-from core.engine.kinds.memory.json_memory import make_memory
+from core.engine.kinds.json_answer import make_memory
 from core.engine.kinds.outcome import Failed, LockMade
 from core.gateway.call_records import CallRecords
 from core.storage.changes import Changes

@@ -23,7 +23,7 @@ from core.engine.changes.canon import block_before
 from core.engine.changes.moves import is_rebuilt, move_and_summarise, provenance
 from core.engine.kinds.bank.requests import extractions, named_by
 from core.engine.kinds.base import Job, KindHandler, called_with
-from core.engine.kinds.memory.json_memory import make_memory
+from core.engine.kinds.json_answer import make_memory
 from core.engine.kinds.outcome import Failed, SummaryMade
 from core.gateway.call_records import CallRecords
 from core.storage.changes import Changes

@@ -15,7 +15,7 @@ from core.domain.session.lore import LONGEST_COPY, ChapterLorebook
 from core.domain.session.profile import Profiles
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.decisions.lore_commands import LoreCopy
+from core.engine.decisions.tab1_commands import LoreCopy
 from core.library.card_lore import LoreFile, read_lore_file, rewritten, with_book
 from core.library.cards.card import new_card
 from core.library.cards.card_file import CardFormat, read_card

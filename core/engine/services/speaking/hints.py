@@ -7,8 +7,7 @@ from typing import Final
 
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.absence import USUAL_HINT_MINUTES
-from core.domain.session.session import Session
+from core.domain.session.session import USUAL_HINT_MINUTES, Session
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.storage.snapshot import Snapshot

@@ -9,8 +9,7 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.item import Item
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId
-from core.domain.session.absence import read_away
-from core.domain.session.session import title_from
+from core.domain.session.session import read_away, title_from
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.condensed import still_condensed

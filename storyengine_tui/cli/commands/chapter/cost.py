@@ -11,8 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from core.ledger.sums import By, Sum, sum_of, sums_by
-from core.ledger.words import NO_CALL, cost_text
+from core.ledger.sums import NO_CALL, By, Sum, cost_text, sum_of, sums_by
 from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import find_session

@@ -21,11 +21,10 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Request, RequestState
-from core.domain.session.absence import absence_text
 from core.domain.session.limits import LONGEST_CORRECTION
 from core.domain.session.lore import ChapterLorebook, label_now
 from core.domain.session.profile import profile_text
-from core.domain.session.session import Session, SessionSummary
+from core.domain.session.session import Session, SessionSummary, absence_text
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.domain.story.secret import label_of

@@ -15,11 +15,10 @@ from core.exchange.library.library_files import format_of, read_file, refuse_pre
 from core.library.cards.card import CardVersion
 from core.library.cards.card_file import CardFile, read_card
 from core.library.cards.report import CardTarget, placements, report
-from core.library.characters.character import LibraryCharacter
+from core.library.characters.character import EXPECTED, LibraryCharacter, pause_text, read_end
 from core.library.characters.from_card import brought_by, tags_of
 from core.library.characters.nature import TITLES, Nature, is_number, items_of, kind_of, texts_of
 from core.library.characters.offers import LORE, chosen_of, offers_of
-from core.library.characters.pause import EXPECTED, pause_text, read_end
 from core.library.refusal import LARGEST_FILE
 from core.text.cleaning import clean_line
 from core.text.graphemes import head

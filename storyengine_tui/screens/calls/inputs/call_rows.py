@@ -20,8 +20,7 @@ from core.domain.requests.request import (
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.gateway.embedding_records import EMBEDDING_VERSION
-from core.ledger.sums import LedgerEntry, agent_name, may_be_billed, sum_of
-from core.ledger.words import total_text
+from core.ledger.sums import LedgerEntry, agent_name, may_be_billed, sum_of, total_text
 from core.text.cleaning import clean, clean_line
 from core.text.numbers import counted
 from storyengine_tui.screens.calls.inputs.passages import passages_of_lore, passages_of_window

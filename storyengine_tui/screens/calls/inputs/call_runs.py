@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from core.ledger.words import dollars
+from core.ledger.sums import dollars
 from storyengine_tui.screens.calls.inputs import call_rows
 from storyengine_tui.screens.calls.inputs.call_rows import UNKNOWN, CallRow
 

@@ -12,8 +12,7 @@ from textual.binding import Binding, BindingType
 from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import CharacterId
-from core.library.characters.character import LibraryCharacter
-from core.library.characters.pause import pause_text, read_end
+from core.library.characters.character import LibraryCharacter, pause_text, read_end
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from storyengine_tui.screens.chapter.workspace import Workspace

@@ -14,7 +14,7 @@ from core.domain.session.lore import ChapterLorebook, label_now
 from core.domain.session.profile import GENERAL
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.engine.decisions.lore_commands import LoreCopy
+from core.engine.decisions.tab1_commands import LoreCopy
 from core.engine.session.session_handle import SessionHandle
 from core.library.lore.kept import KeptLorebook
 from core.text.name_list import name_key

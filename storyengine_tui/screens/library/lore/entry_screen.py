@@ -20,8 +20,7 @@ from storyengine_tui.screens.library.lore.lorebook_editor import LorebookEditor
 from storyengine_tui.screens.library.lore.lorebook_editor_screen import LorebookEditorScreen
 from storyengine_tui.screens.library.lore.typed_entry import LOGICS, POSITIONS, SWITCHES, TypedEntry
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.fields.tick import Tick
 

@@ -19,9 +19,8 @@ from core.text.numbers import counted
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.lore.book_fields_modal import BookFieldsModal, TypedBook
 from storyengine_tui.screens.library.lore.entry_screen import EntryScreen
-from storyengine_tui.screens.library.lore.lorebook_editor import LorebookEditor
+from storyengine_tui.screens.library.lore.lorebook_editor import LorebookEditor, WindowText
 from storyengine_tui.screens.library.lore.lorebook_editor_screen import LorebookEditorScreen
-from storyengine_tui.screens.library.lore.window_text import WindowText
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.fields.one_line import EntryField
 from storyengine_tui.widgets.reading.column import Column

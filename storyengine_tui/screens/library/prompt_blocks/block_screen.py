@@ -17,8 +17,7 @@ from storyengine_tui.screens.library.prompt_blocks.conditions import AGENT_NAMES
 from storyengine_tui.screens.shared.autosave import AutosavedScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, Tone
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
 from storyengine_tui.widgets.fields.one_line import FormField, labelled
 from storyengine_tui.widgets.key_line import KeyLine
 

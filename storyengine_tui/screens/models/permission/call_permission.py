@@ -60,7 +60,7 @@ async def repair_after_failure(
 
 async def _may_go_on(app: App[Any], money: "Money", reached: "Reached") -> bool:
     """Ask whether more may be spent than the ceiling that was reached; until the program ends."""
-    from core.ledger.words import dollars
+    from core.ledger.sums import dollars
     from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
     more = dollars(reached.next_limit)

@@ -13,8 +13,7 @@ from textual.screen import ScreenResultType
 from textual.widgets import Button, Static
 
 from core.domain.audience import Audience
-from core.domain.session.absence import absence_text
-from core.domain.session.session import Session
+from core.domain.session.session import Session, absence_text
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal

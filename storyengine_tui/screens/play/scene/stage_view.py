@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from core.domain.session.absence import absence_text
-from core.domain.session.session import Session
+from core.domain.session.session import Session, absence_text
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.services.speaking.hints import Hint, unsettled

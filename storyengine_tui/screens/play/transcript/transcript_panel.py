@@ -27,7 +27,7 @@ from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
 from storyengine_tui.screens.play.transcript.quote_marks import QuoteMarks
 from storyengine_tui.screens.play.transcript.take_line import TakeLine
 from storyengine_tui.widgets.busy_line import BusyLine
-from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.capped_text_area import CharCounter
 from storyengine_tui.widgets.reading.transcript_lines import SourcePos
 from storyengine_tui.widgets.reading.transcript_view import NO_MARKS, TranscriptView
 from storyengine_tui.widgets.text_line import show_line

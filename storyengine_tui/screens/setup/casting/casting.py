@@ -11,11 +11,10 @@ from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 
 from core.domain.clock import utc_now
-from core.library.characters.character import LibraryCharacter
+from core.library.characters.character import LibraryCharacter, pause_text
 from core.library.characters.from_card import tags_of
 from core.library.characters.in_chapter import compared
 from core.library.characters.offers import offers_of
-from core.library.characters.pause import pause_text
 from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
 from storyengine_tui.screens.setup.cast_panels import AgentPanel

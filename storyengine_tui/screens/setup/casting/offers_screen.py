@@ -15,7 +15,7 @@ from textual.widgets import DataTable, Static
 from core.domain.errors import LimitExceededError
 from core.domain.session.prompt_block import LONGEST_PROMPT_BLOCK
 from core.domain.session.state_machine import Command
-from core.engine.decisions.lore_commands import LoreCopy
+from core.engine.decisions.tab1_commands import LoreCopy
 from core.library.cards.report import CardTarget
 from core.library.characters.offers import Offer, block_of, with_offer, with_text, without_text
 from core.text.cleaning import clean_line

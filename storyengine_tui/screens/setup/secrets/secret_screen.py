@@ -24,8 +24,7 @@ from storyengine_tui.screens.shared.kept_text import BEGUN, KeptText
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from storyengine_tui.widgets.key_line import KeyLine

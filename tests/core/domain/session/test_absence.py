@@ -6,7 +6,7 @@ import pytest
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import IllegalCommandError
-from core.domain.session.absence import LATEST_RETURN, PAUSED, absence_text, read_away, require_here
+from core.domain.session.session import LATEST_RETURN, PAUSED, absence_text, read_away, require_here
 from core.domain.slot import Slot
 from tests.core.values.sessions import session
 

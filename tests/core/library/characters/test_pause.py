@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from core.domain.errors import IllegalCommandError
-from core.library.characters.pause import pause_text, read_end
+from core.library.characters.character import pause_text, read_end
 from tests.core.library.characters.test_in_chapter import KARA, NOW
 
 

@@ -13,8 +13,8 @@ from core.config.sections import AccountSettings, AgentSettings, Profiles, Profi
 from core.config.settings import Settings
 from core.domain.errors import ErrorCode
 from core.domain.ids import RequestId
-from core.domain.session.absence import PAUSED
 from core.domain.session.profile import Profile
+from core.domain.session.session import PAUSED
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit

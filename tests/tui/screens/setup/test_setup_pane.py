@@ -14,8 +14,7 @@ from storyengine_tui.screens.setup.cast_panels import AgentPanel
 from storyengine_tui.screens.setup.setup_pane import SetupPane
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.panel_switcher import SlotEntries
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until

@@ -11,8 +11,8 @@ import pytest
 
 from core.config.files.private_files import hold, release
 from core.domain.ids import LorebookId
-from storyengine_tui.screens.library.lore import window_text
-from storyengine_tui.screens.library.lore.window_text import WindowText
+from storyengine_tui.screens.library.lore import lorebook_editor
+from storyengine_tui.screens.library.lore.lorebook_editor import WindowText
 from storyengine_tui.screens.shared.kept_text import KeptText
 
 BOOK = LorebookId(UUID(int=7))
@@ -20,7 +20,7 @@ HOLDS = """
 import sys
 from pathlib import Path
 from uuid import UUID
-from storyengine_tui.screens.library.lore.window_text import WindowText
+from storyengine_tui.screens.library.lore.lorebook_editor import WindowText
 text = WindowText.of(UUID(int=7), Path(sys.argv[1]))
 text.kept.keep("Typed there.")
 print("ready", flush=True)
@@ -84,8 +84,8 @@ async def test_a_lorebook_that_is_left_while_it_opens_keeps_no_text_from_the_nex
         released.set()
 
     KeptText.entries_of(BOOK, tmp_path)[0].keep("Left.")
-    monkeypatch.setattr(window_text, "hold", slow_hold)
-    monkeypatch.setattr(window_text, "release", told_release)
+    monkeypatch.setattr(lorebook_editor, "hold", slow_hold)
+    monkeypatch.setattr(lorebook_editor, "release", told_release)
     taking = asyncio.create_task(WindowText.take(BOOK, tmp_path))
     await asyncio.to_thread(begun.wait, 10)
     taking.cancel()

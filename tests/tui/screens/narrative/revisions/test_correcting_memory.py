@@ -19,8 +19,7 @@ from storyengine_tui.screens.shared.kept_text import BEGUN, KeptText
 from storyengine_tui.screens.system.help_screen import keys_of
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened
 from tests.tui.rooms.chapter_page import HELD, SCRIPT, ChapterPage, chapter_page, make_ended, session_page
 from tests.tui.rooms.one_page import Gate
