@@ -94,9 +94,9 @@ class CastWork:
         Raises IllegalCommandError before the end of the chapter, or where the library has none of its cast.
         """
         async with self._turn:
-            return await self._begun(with_ceremony=with_ceremony)
+            return await self._begun(with_ceremony=with_ceremony, again=again)
 
-    async def _begun(self, *, with_ceremony: bool) -> Begun:
+    async def _begun(self, *, with_ceremony: bool, again: bool) -> Begun:
         self._writer.require_writer()
         session, now = self._writer.snapshot.session, self._writer.clock()
         if session.state not in OVER or session.unsummarised:

@@ -13,6 +13,7 @@ from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.text.composer_text import resumed
 from storyengine_tui.screens.setup.setup_view import SetupView, TypedSetup
+from storyengine_tui.screens.shared.autosave import unstorable
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
@@ -48,10 +49,7 @@ class HeldEdit:
 
     def refusal(self) -> SessionLockedError:
         """Return the error that says that it cannot be stored."""
-        return SessionLockedError(
-            "Another window writes in this chapter, so what you wrote on 1 World cannot be stored.",
-            "Copy it before you leave.",
-        )
+        return unstorable("what you wrote on 1 World")
 
 
 def held_edit(

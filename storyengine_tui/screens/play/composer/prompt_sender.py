@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from core.domain.audience import Audience
-from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
+from core.domain.errors import IllegalCommandError, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
@@ -15,7 +15,7 @@ from storyengine_tui.screens.play.composer.composer import Composer
 from storyengine_tui.screens.play.play_view import is_played
 from storyengine_tui.screens.play.scene.hearing_view import USUAL, Delivery, choice_of, delivery_of
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
-from storyengine_tui.screens.shared.autosave import Autosave
+from storyengine_tui.screens.shared.autosave import Autosave, unstorable
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
@@ -84,10 +84,7 @@ class PromptSender:
         if all(area.is_stored for area in self._composer):
             return
         if self._session.is_read_only:
-            raise SessionLockedError(
-                "Another window writes in this chapter, so the text in your panel cannot be stored.",
-                "Copy it before you leave.",
-            )
+            raise unstorable("the text in your panel")
         self.autosave.touch()
         await self.autosave.flush()
 
