@@ -108,7 +108,13 @@ class Gm:
         self._made = 0
 
     async def play(self) -> None:
-        """Play until all that was asked for is settled, and the chapter has its text."""
+        """Play until all that was asked for is settled, and the chapter has its text.
+
+        The server may not have noticed yet that the window before this one was killed: then the chapter was
+        opened to read, and is taken over.
+        """
+        while not await self._insist(self._session.take_over):
+            await asyncio.sleep(SLOWEST)
         while (await self._count()) < self._orders.requests:
             for _ in range(12):
                 with suppress(StoryEngineError):
