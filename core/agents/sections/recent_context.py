@@ -44,12 +44,13 @@ class RecentContext:
     def of(cls, setup: AgentSetup, session: Session, known: Sequence[Event]) -> "RecentContext":
         """Return the recent context of a character that knows these events."""
         ordered = in_order(known)
-        always = [
-            event for event in ordered if event.is_always_sent and event.summarised_with <= session.boundary
-        ]
+        always: list[Event] = []
+        others: list[Event] = []
+        for event in ordered:
+            is_kept = event.is_always_sent and event.summarised_with <= session.boundary
+            (always if is_kept else others).append(event)
         kept, crowded = _kept_within(always, session, setup)
-        events = [event for event in ordered if event not in always] if always else ordered
-        events, oversize = _without_oversize(events, session.boundary, setup)
+        events, oversize = _without_oversize(others, session.boundary, setup)
         return cls(setup, session, tuple(events), kept, oversize, crowded)
 
     @cached_property

@@ -8,6 +8,7 @@ from core.agents.context_builder import ContextBuilder
 from core.config.models.model_config import PromptStyle
 from core.domain.agent_role import AgentRole
 from core.domain.slot import Slot
+from core.domain.story.event import ALWAYS, CONTEXT
 from tests.core.values.sessions import choices, known, memory, play, session
 
 
@@ -59,3 +60,14 @@ def test_an_input_that_is_asked_for_twice_in_a_row_is_built_once() -> None:
     again = build.character(known(mine, blocks, recent), "What now?")
     assert again == first
     assert other.character(known(mine, blocks, recent), "What now?") != again
+
+
+def test_each_line_that_is_always_sent_costs_as_much_as_the_one_before() -> None:
+    def work(marked: int) -> int:
+        build, mine = ContextBuilder(choices(48_000, PromptStyle.FULL)), session(prompts=700, boundary=700)
+        recent = [replace(one, metadata={CONTEXT: ALWAYS}) for one in play(1, marked // 2)]
+        build.character(known(mine, memory(100), recent), "What now?")
+        return calls_of(lambda: build.character(known(mine, memory(100), recent), "And then?"))
+
+    base = work(100)
+    assert work(1_000) - base < 3 * (work(500) - base)

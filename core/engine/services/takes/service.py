@@ -1,9 +1,11 @@
 """The takes, the undo and the memory revisions of a session (design 12)."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeVar
 
 from core.agents.sections import silence
 from core.domain.clock import Clock
@@ -22,6 +24,8 @@ from core.engine.services.takes.commands import LockMark
 from core.engine.sync.session_writer import AppliesChanges, Decide, SessionWriter
 from core.storage.session_store import SessionStore
 from core.text.cleaning import clean, is_blank
+
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -182,19 +186,30 @@ class OpenTakes(Takes):
 
     async def _ask(self, decide: Ask) -> RequestId:
         running = await self._prepare()
-        request_id = await self._send(decide)
-        self._stop(running)
-        return request_id
+        return await self._stopping(running, self._send(decide))
 
     async def _change(self, decide: Decide) -> None:
         running = await self._prepare()
-        await self._writer.apply(decide)
-        self._stop(running)
+        await self._stopping(running, self._writer.apply(decide))
 
     async def _prepare(self) -> tuple[RequestId, ...]:
         """Read memory if it is unknown, and return the open summaries, which a change cancels."""
         snapshot = await self._open.know_memory(is_patient=False)
         return tuple(one.id for one in snapshot.open_requests if isinstance(one, SummaryRequest))
+
+    async def _stopping(self, summaries: tuple[RequestId, ...], change: Awaitable[T]) -> T:
+        """Store a change and stop the summaries that it cancels, also where the caller is cancelled.
+
+        The change is stored all the same then, and the play would wait for a call that is not wanted.
+        """
+
+        def stop(done: asyncio.Future[T]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                self._stop(summaries)
+
+        task = asyncio.ensure_future(change)
+        task.add_done_callback(stop)
+        return await asyncio.shield(task)
 
     def _stop(self, summaries: tuple[RequestId, ...]) -> None:
         """Stop the calls of summaries that were cancelled; what they return is kept as provenance alone."""
