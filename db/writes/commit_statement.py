@@ -84,13 +84,15 @@ _SHORT: Final = 1_000
 """Rows that are stored well within the usual time-out, also on a slow machine."""
 LONG_TIMEOUT: Final = f"SELECT set_config('statement_timeout', '{PATIENCE:.0f}s', true)"
 """Lets the statements of a transaction take as long as it takes to store or delete a whole chapter."""
+CHANNELS: Final = "storyengine_"
+"""The beginning of the channels of sessions."""
 BANK_CHANGED: Final = "bank"
 """The payload of a notification where items of the memory bank changed; others have none."""
 
 
 def channel_of(session_id: SessionId) -> str:
     """Return the name under which followers of a session listen."""
-    return f"storyengine_{session_id.hex}"
+    return f"{CHANNELS}{session_id.hex}"
 
 
 def creation(changes: Changes, *, is_only_open: bool = False) -> Write:
