@@ -17,6 +17,8 @@ LOAD = ErrorCode.STORAGE_LOAD_FAILED
 SAVE = ErrorCode.STORAGE_SAVE_FAILED
 DEADLINE = 30.0
 """Time-out in seconds of any one call of the store."""
+PATIENCE = 600.0
+"""Time-out in seconds where a whole chapter is stored or deleted, which may have thousands of prompts."""
 
 WRITER_GONE = "SE001"
 NOT_ARCHIVED = "SE003"

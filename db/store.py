@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import psycopg
-from sqlalchemy import URL, Select, delete, func, select, update
+from sqlalchemy import URL, Select, delete, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -29,7 +29,7 @@ from core.storage.session_store import BrokenRule, Lease, WriterInfo
 from core.storage.snapshot import Snapshot
 from db.bank.bank_store import PostgresBank
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
-from db.errors import LOAD, SAVE, guarded, is_lost_connection
+from db.errors import DEADLINE, LOAD, PATIENCE, SAVE, guarded, is_lost_connection
 from db.library.library_store import PostgresLibrary
 from db.queue import PostgresQueue
 from db.reads import queries as reads
@@ -75,18 +75,16 @@ class PostgresStore:
 
     async def create(self, changes: Changes) -> None:
         """Store a new session with everything in `changes`, also for an import."""
-        async with guarded(SAVE):
-            while not await self._stores_new(writes.creation(changes)):
-                pass  # another session of the same script was stored at the same moment
+        while not await self._stores_new(changes):
+            pass  # another session of the same script was stored at the same moment
 
     async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
         """Find a script's session, or store this one; see `SessionStore.find_or_create`."""
         if changes.session is None or not changes.session.script_key:
             raise ValueError("only a session of a script can be found")
         while (known := await self.find_script(changes.session.script_key)) is None:
-            async with guarded(SAVE):
-                if await self._stores_new(writes.creation(changes, is_only_open=True)):
-                    return changes.session_id, True
+            if await self._stores_new(changes, is_only_open=True):
+                return changes.session_id, True
         return known, False
 
     async def commit(self, changes: Changes, lease: Lease) -> None:
@@ -157,6 +155,7 @@ class PostgresStore:
         """Delete an archived session and all below it; refuse one that is not archived, or is written in."""
 
         async def work(connection: AsyncConnection) -> None:
+            await connection.execute(text(writes.LONG_TIMEOUT))
             lock = func.pg_try_advisory_xact_lock(writer_lock.lock_key(session_id))
             if not (await connection.execute(select(lock))).scalar_one():
                 raise SessionLockedError(
@@ -169,7 +168,7 @@ class PostgresStore:
                 raise reads.missing()
             await connection.execute(_notify(session_id))
 
-        await self._change(work)
+        await self._change(work, seconds=PATIENCE)
 
     async def revisions(self, session_id: SessionId) -> Sequence[MemoryBlock]:
         """Return the complete blocks that are not canon, in order."""
@@ -325,16 +324,21 @@ class PostgresStore:
     def _epochs(self) -> Mapping[SessionId, int]:
         return {lease.session_id: lease.epoch for lease in self._leases}
 
-    async def _stores_new(self, creation: writes.Write) -> bool:
-        count, *_ = await self._commit_connection.send_once(creation)
+    async def _stores_new(self, changes: Changes, *, is_only_open: bool = False) -> bool:
+        seconds = writes.deadline_of(changes)
+        async with guarded(SAVE, seconds=seconds):
+            creation = writes.creation(changes, is_only_open=is_only_open)
+            count, *_ = await self._commit_connection.send_once(creation, is_long=seconds > DEADLINE)
         return bool(count)
 
-    async def _change(self, work: Callable[[AsyncConnection], Awaitable[object]]) -> None:
+    async def _change(
+        self, work: Callable[[AsyncConnection], Awaitable[object]], *, seconds: float = DEADLINE
+    ) -> None:
         async def run() -> None:
             async with self._engine.begin() as connection:
                 await work(connection)
 
-        async with guarded(SAVE):
+        async with guarded(SAVE, seconds=seconds):
             await self._once_more(run)
 
     async def _at_once(

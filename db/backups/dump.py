@@ -26,6 +26,7 @@ from db.connections import open_engine, parse_url
 from db.errors import LOAD, SAVE, guarded
 from db.schema.migrate import is_ours, refuse_revision, upgrade
 from db.tables import METADATA
+from db.writes.commit_statement import BANK_CHANGED, CHANNELS
 
 _SCHEMA: Final = "public"
 _VERSION_TABLE: Final = "alembic_version"
@@ -168,6 +169,7 @@ def _guard(replace: bool, mark: str) -> str:
     """Return what begins a restore: other windows may have begun a chapter or opened one since the look.
 
     With a mark it looks in each table for rows that were written later: the backup may not have them.
+    Windows that follow a chapter are told to read it again, or that it is gone.
     """
     # Rows have the last half of the number of their transaction.
     transaction = "greatest(pg_current_xact_id()::text::bigint - age(xmin), 3)::text::xid8"
@@ -185,6 +187,8 @@ def _guard(replace: bool, mark: str) -> str:
         IF to_regclass('{_SCHEMA}.session') IS NOT NULL THEN
             LOCK TABLE {_SCHEMA}.session;
             PERFORM set_config('{_LAST_EPOCH}', max(writer_epoch)::text, true) FROM {_SCHEMA}.session;
+            PERFORM pg_notify('{CHANNELS}' || replace(id::text, '-', ''), '{BANK_CHANGED}')
+                FROM {_SCHEMA}.session;
             FOR found IN SELECT relname FROM pg_class WHERE relname = ANY ('{{{",".join(looked_at)}}}')
                 AND relnamespace = '{_SCHEMA}'::regnamespace
             LOOP

@@ -18,7 +18,7 @@ from core.library.characters.character import KeptFile, LibraryCharacter
 from core.library.lore.kept import KeptLorebook
 from core.storage.changes import Changes
 from core.storage.library_store import DECIDED, LibraryCounts
-from db.errors import LOAD, SAVE
+from db.errors import DEADLINE, LOAD, SAVE
 from db.library import library_mapping as mapping
 from db.rows.chapter_mapping import proposal_values, to_proposal
 from db.rows.mapping import Values
@@ -33,11 +33,19 @@ from db.tables import (
     CAST_TRAIT,
     LOREBOOK,
 )
-from db.writes.commit_statement import creation
+from db.writes.commit_statement import LONG_TIMEOUT, creation, deadline_of
 
 T = TypeVar("T")
-Change = Callable[[Callable[[AsyncConnection], Awaitable[object]]], Awaitable[None]]
 _WITHOUT_FILE: Final = [column for column in LOREBOOK.c if column.name != "content"]
+
+
+class Change(Protocol):
+    """Runs work in a transaction, within so many seconds."""
+
+    def __call__(
+        self, work: Callable[[AsyncConnection], Awaitable[object]], *, seconds: float = DEADLINE
+    ) -> Awaitable[None]:
+        """Run `work` with a connection, and commit."""
 
 
 class Read(Protocol):
@@ -186,8 +194,12 @@ class PostgresLibrary:
     async def put_book(self, book: Book, *, new_chapter: Changes | None = None) -> None:
         """Store a book and the order of its chapters; see `LibraryStore.put_book`."""
 
+        seconds = DEADLINE if new_chapter is None else deadline_of(new_chapter)
+
         async def work(connection: AsyncConnection) -> None:
             if new_chapter is not None:
+                if seconds > DEADLINE:
+                    await connection.execute(sa.text(LONG_TIMEOUT))
                 await _create(connection, new_chapter)
             await _put(connection, BOOK, mapping.book_values(book), {})
             taken = BOOK_CHAPTER.c.session_id.in_(book.chapters)
@@ -200,16 +212,18 @@ class PostgresLibrary:
             if rows := mapping.chapter_values(book):
                 await connection.execute(insert(BOOK_CHAPTER), rows)
 
-        await self._stored(work, f"Another book is called “{book.title}”.")
+        await self._stored(work, f"Another book is called “{book.title}”.", seconds)
 
     async def purge_book(self, book_id: BookId) -> None:
         """Delete an archived book; its chapters are kept, in no book."""
         await self._purge(BOOK, book_id, "book")
 
-    async def _stored(self, work: Callable[[AsyncConnection], Awaitable[object]], taken: str) -> None:
+    async def _stored(
+        self, work: Callable[[AsyncConnection], Awaitable[object]], taken: str, seconds: float = DEADLINE
+    ) -> None:
         """Store something; say `taken` where a name is someone else's."""
         try:
-            await self._change(work)
+            await self._change(work, seconds=seconds)
         except RowRefusedError as error:
             if not _is_about_a_name(error):
                 raise

@@ -14,7 +14,7 @@ from sqlalchemy import URL
 
 from db.connections import Connection, close_quietly, open_connection
 from db.errors import is_lost_connection, is_read_only
-from db.writes.commit_statement import Write
+from db.writes.commit_statement import LONG_TIMEOUT, Write
 
 T = TypeVar("T")
 
@@ -36,11 +36,11 @@ class CommitConnection:
         """
         await self.run(_sending(write))
 
-    async def send_once(self, write: Write) -> tuple[Any, ...]:
+    async def send_once(self, write: Write, *, is_long: bool = False) -> tuple[Any, ...]:
         """Send a write that must not be repeated, after a test of the connection; return the first row."""
         async with self._turn:
             await self._run_twice(_sending(_PING))
-            return await self._run(_sending(write))
+            return await self._run(_sending_long(write) if is_long else _sending(write))
 
     async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Run what may be repeated: once more on a new connection when an old one turns out to be dead."""
@@ -80,6 +80,17 @@ class CommitConnection:
         connection, self._connection = self._connection, None
         if connection is not None:
             await close_quietly(connection)
+
+
+def _sending_long(write: Write) -> Callable[[Connection], Awaitable[tuple[Any, ...]]]:
+    """Return what sends a write that may take longer than others."""
+
+    async def work(connection: Connection) -> tuple[Any, ...]:
+        async with connection.transaction():
+            await connection.execute(LONG_TIMEOUT)
+            return await _sending(write)(connection)
+
+    return work
 
 
 def _sending(write: Write) -> Callable[[Connection], Awaitable[tuple[Any, ...]]]:

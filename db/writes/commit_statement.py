@@ -22,7 +22,7 @@ from core.domain.errors import StorageError
 from core.domain.ids import SessionId
 from core.storage.changes import Changes
 from db.connections import DRIVER
-from db.errors import SAVE
+from db.errors import DEADLINE, PATIENCE, SAVE
 from db.rows import mapping
 from db.rows.bank_mapping import access_values, item_values, revision_values
 from db.rows.chapter_mapping import (
@@ -80,13 +80,19 @@ _ENDS: Final = {
 """Parameters of a commit, and the columns of rows that are deleted beyond them."""
 
 
+_SHORT: Final = 1_000
+"""Rows that are stored well within the usual time-out, also on a slow machine."""
+LONG_TIMEOUT: Final = f"SELECT set_config('statement_timeout', '{PATIENCE:.0f}s', true)"
+"""Lets the statements of a transaction take as long as it takes to store or delete a whole chapter."""
+CHANNELS: Final = "storyengine_"
+"""The beginning of the channels of sessions."""
 BANK_CHANGED: Final = "bank"
 """The payload of a notification where items of the memory bank changed; others have none."""
 
 
 def channel_of(session_id: SessionId) -> str:
     """Return the name under which followers of a session listen."""
-    return f"storyengine_{session_id.hex}"
+    return f"{CHANNELS}{session_id.hex}"
 
 
 def creation(changes: Changes, *, is_only_open: bool = False) -> Write:
@@ -100,6 +106,12 @@ def creation(changes: Changes, *, is_only_open: bool = False) -> Write:
     rows = _rows_of(changes)
     values = {**_parameters(rows), "is_only_open": is_only_open, "channel": channel_of(changes.session_id)}
     return _text_of_creation(tuple(rows)), values
+
+
+def deadline_of(changes: Changes) -> float:
+    """Return the time-out in seconds for storing a new session: a long one takes what it takes."""
+    rows = len(changes.events) + len(changes.contents) + len(changes.items)
+    return PATIENCE if rows > _SHORT else DEADLINE
 
 
 def commit(changes: Changes, epoch: int) -> Write:

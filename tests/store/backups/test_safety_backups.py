@@ -171,3 +171,11 @@ async def test_a_restore_sets_nothing_that_a_server_of_version_16_does_not_know(
     settings = [line for line in script.splitlines() if line.startswith("SET ")]
     assert "SET lock_timeout = 0;" in settings
     assert not [line for line in settings if "transaction_timeout" in line and "idle" not in line]
+
+
+async def test_a_window_that_follows_a_chapter_hears_that_it_was_restored(
+    url: str, store: PostgresStore, locked: tuple[Session, Lease], file: Path
+) -> None:
+    async with store.follow(locked[0].id) as changes, asyncio.timeout(60):
+        await restore(url, file, replace=True)
+        assert await anext(changes), "items of its memory bank are others too"
