@@ -24,7 +24,7 @@ WITH_THE_MODEL = "A model works on that call; stop it first."
 WITH_NO_MODEL = "No model works on that call; drop it instead."
 PART_OF_THE_STORY = "A summary is part of the story and cannot be dropped; retry it."
 NOT_FAILED = "That call has not failed; there is nothing to retry."
-OPEN_IT = "Open the chapter to send that again; nothing was changed."
+OPEN_IT = "Open the chapter on the screen and press Ctrl+R there to try that again; nothing was changed."
 
 
 def drop(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:

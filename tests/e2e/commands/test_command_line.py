@@ -113,9 +113,12 @@ def test_a_chapter_is_archived_restored_and_purged_only_on_an_explicit_second_st
     here.play("Gone", 1)
     [session] = ids(here, "Gone")
     assert here.call("purge", session, "--yes").returncode == ExitCode.REFUSED, "it is not archived"
-    here.lines("archive", session)
+    assert here.lines("archive", session)[0].startswith(f"Archived “Gone” ({session}).")
     assert ids(here, "Gone", "--archived") == [session]
-    here.lines("restore", session)
+    looked_for = here.call("show", session)
+    assert looked_for.returncode == ExitCode.REFUSED
+    assert f"storyengine restore {session}" in looked_for.stderr
+    assert here.lines("restore", session) == [f"Restored “Gone” ({session})."]
     assert ids(here, "Gone") == [session]
     here.lines("archive", session)
     unanswered = here.call("purge", session)
@@ -124,7 +127,7 @@ def test_a_chapter_is_archived_restored_and_purged_only_on_an_explicit_second_st
     assert ids(here, "Gone", "--archived") == [session]
     begun = here.data / f"correction-{session}"
     begun.write_text("Jonas holds")
-    here.lines("purge", session, "--yes")
+    assert here.lines("purge", session, "--yes") == [f"Deleted “Gone” ({session})."]
     assert not begun.exists(), "what was begun for it is deleted too"
     assert ids(here, "Gone", "--archived") == []
 

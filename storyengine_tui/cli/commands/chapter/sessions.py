@@ -59,13 +59,30 @@ SessionArgument = Annotated[
 
 async def find_session(catalog: SessionCatalog, name: str, *, is_archived: bool = False) -> SessionId:
     """Return the session that `name` means; raise StoryEngineError when no session or several match."""
+    return (await _find_summary(catalog, name, is_archived=is_archived)).id
+
+
+def _named(summary: SessionSummary) -> str:
+    """Return a session in words: a GM knows it by its title, scripts by its id."""
+    return f"“{clean_line(summary.title)}” ({summary.id})" if summary.title else str(summary.id)
+
+
+async def _find_summary(catalog: SessionCatalog, name: str, *, is_archived: bool = False) -> SessionSummary:
     listed = list(await catalog.sessions(is_archived=is_archived))
     if name == "last" and (readable := [summary for summary in listed if summary.is_readable]):
-        return readable[0].id
+        return readable[0]
     wanted = name.strip().lower()
-    found = [summary.id for summary in listed if wanted and str(summary.id).startswith(wanted)]
+    found = [summary for summary in listed if wanted and str(summary.id).startswith(wanted)]
     if len(found) == 1:
         return found[0]
+    if not (found or is_archived):
+        archived = await catalog.sessions(is_archived=True)
+        if [one.id for one in archived if wanted and str(one.id).startswith(wanted)]:
+            raise StoryEngineError(
+                ErrorCode.ILLEGAL_COMMAND,
+                f"Nothing was done: the session “{name}” is archived.",
+                f"Bring it back with `storyengine restore {name}`.",
+            )
     where = "archived session" if is_archived else "session"
     reason = f"more than one {where} begins with" if found else f"there is no {where}"
     raise StoryEngineError(
@@ -336,17 +353,17 @@ async def standard_input(longest: int) -> str:
 async def archive(session: SessionArgument) -> None:
     """Take a chapter off every list; it can be restored."""
     async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
-        await catalog.archive(session_id)
-    say(f"Archived {session_id}. Bring it back with `storyengine restore`.")
+        found = await _find_summary(catalog, session)
+        await catalog.archive(found.id)
+    say(f"Archived {_named(found)}. Bring it back with `storyengine restore`.")
 
 
 async def restore_chapter(name: str) -> None:
     """Bring an archived chapter back and say so; raise StoryEngineError."""
     async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, name, is_archived=True)
-        await catalog.restore(session_id)
-    say(f"Restored {session_id}.")
+        found = await _find_summary(catalog, name, is_archived=True)
+        await catalog.restore(found.id)
+    say(f"Restored {_named(found)}.")
 
 
 async def purge(
@@ -355,12 +372,12 @@ async def purge(
     """Delete an archived chapter for good."""
     configuration = await unlocked()
     async with running_catalog(configuration) as catalog:
-        session_id = await find_session(catalog, session, is_archived=True)
-        if not may_delete(f"{session_id}", is_sure=yes):
+        found = await _find_summary(catalog, session, is_archived=True)
+        if not may_delete(_named(found), is_sure=yes):
             return
-        await catalog.purge(session_id)
-        KeptText.forget_all_of(session_id, configuration.paths.data)
-    say(f"Deleted {session_id}.")
+        await catalog.purge(found.id)
+        KeptText.forget_all_of(found.id, configuration.paths.data)
+    say(f"Deleted {_named(found)}.")
 
 
 COMMANDS = (sessions, show, context, correct, archive, purge)
