@@ -1,6 +1,6 @@
 """What a memory bank keeps reaches only who may know it: each of its gates, when it is broken, is noticed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,8 @@ from tests.leaks.random_chapter import RandomChapter
 pytestmark = pytest.mark.anyio
 TRIES = 120
 """Chapters in which a gate that is broken must be noticed; about half of them keep a bank."""
+TELLING = (2, 7)
+"""Chapters in which all of the broken gates are noticed, which are played first."""
 
 Broken = tuple[str, Callable[..., Any]]
 
@@ -58,7 +60,7 @@ BROKEN: dict[str, tuple[Broken, ...]] = {
 }
 
 
-async def leaks_in(tries: range) -> list[str]:
+async def leaks_in(tries: Iterable[int]) -> list[str]:
     """Return the leaks of the first chapter with a bank that has any."""
     for seed in tries:
         chapter = RandomChapter(seed)
@@ -73,7 +75,7 @@ async def test_a_gate_of_the_bank_that_is_broken_is_noticed(
 ) -> None:
     for where, broken in BROKEN[name]:
         monkeypatch.setattr(where, broken)
-    assert await leaks_in(range(TRIES)), f"{TRIES} chapters in which {name} had no leak"
+    assert await leaks_in([*TELLING, *range(TRIES)]), f"{TRIES} chapters in which {name} had no leak"
 
 
 @pytest.mark.parametrize("broken", [RECALL, GATE])

@@ -18,7 +18,7 @@ from core.engine.services.takes import commands as takes
 from tests.leaks.many_chapters import play_chapters
 
 pytestmark = pytest.mark.anyio
-CHAPTERS = 24
+CHAPTERS = 16
 """As many as those in which each gate that is broken must be noticed; torture plays thousands."""
 TELLING = (4, 2, 1, 11, 0)
 """Chapters in which most of the broken gates are noticed, which are played first."""

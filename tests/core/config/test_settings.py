@@ -100,9 +100,17 @@ def test_staging_and_production_are_services_and_local_is_local() -> None:
     assert providers == {"local": "local", "staging": "openai", "production": "openai"}
 
 
-@pytest.mark.parametrize("place", [in_environment, in_environment_as_json, in_file])
-@pytest.mark.parametrize("field", FIELDS)
-@pytest.mark.parametrize("profile", PROFILES)
+def fields_in_places() -> list[tuple[str, str, Place]]:
+    """Return every field in every place; profiles take turns, so that each meets every place."""
+    places: list[Place] = [in_environment, in_environment_as_json, in_file]
+    return [
+        (PROFILES[(number + turn) % len(PROFILES)], field, place)
+        for number, field in enumerate(FIELDS)
+        for turn, place in enumerate(places)
+    ]
+
+
+@pytest.mark.parametrize(("profile", "field", "place"), fields_in_places())
 def test_one_field_that_is_set_holds_and_leaves_every_other_at_its_default(
     profile: str, field: str, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

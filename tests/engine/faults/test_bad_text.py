@@ -11,6 +11,7 @@ from core.domain.errors import ErrorCode, LimitExceededError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.profile import GENERAL, Profile
 from core.domain.slot import Slot
+from core.domain.story.event import Role
 from core.domain.story.transcript import render_all, render_events
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.scripts.player import ScriptPlayer
@@ -156,21 +157,29 @@ async def test_typed_or_pasted_into_every_field_and_returned_by_every_agent(
         assert kind.middle.strip() in body.drafts[0].text
 
 
-@EVERY
-async def test_played_from_a_file(store: PostgresStore, kind: BadText, tmp_path: Path) -> None:
-    quoted = json.dumps(kind.text.encode("utf-8", "ignore").decode(), ensure_ascii=False)
-    text = quoted.replace("\x7f", "\\u007f")
+async def test_played_from_a_file(store: PostgresStore, tmp_path: Path) -> None:
+    texts = [kind.text.encode("utf-8", "ignore").decode() for kind in KINDS]
+    whole = "\n".join(texts)
+
+    def quoted(text: str) -> str:
+        return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
     script = parse_chapter_script(
-        f"world = {text}\nchapter = {text}\nnarrative = {text}\n"
-        f"[[agent]]\nidentity = {text}\n[[prompt]]\ntext = {text}\n"
+        "\n".join(
+            [
+                *(f"{field} = {quoted(whole)}" for field in ("world", "chapter", "narrative")),
+                f"[[agent]]\nidentity = {quoted(whole)}",
+                *(f"[[prompt]]\ntext = {quoted(text)}" for text in texts),
+            ]
+        )
     )
     async with window(store, None, await create(store)) as session:
         await ScriptPlayer(session, script, lambda _: None).play()
         session_id = session.id
-    body = await check(store, session_id, kind, tmp_path)
-    readable = clean(kind.text.encode("utf-8", "ignore").decode()).strip()
-    assert body.events[0].text == readable
-    assert body.tab1.world == readable
+    body = await check(store, session_id, BadText("all kinds", whole, is_legitimate=False), tmp_path)
+    prompts = [event.text for event in body.events if event.role is Role.USER]
+    assert prompts == [clean(text).strip() for text in texts]
+    assert body.tab1.world == clean(whole).strip()
 
 
 async def test_ten_megabytes_on_one_line_are_refused_wherever_they_come_from(store: PostgresStore) -> None:

@@ -79,7 +79,7 @@ def test_what_is_no_answer_is_refused(body: bytes) -> None:
         read_embedding(body, 1, "asked")
 
 
-@pytest.mark.parametrize("found", [0, 1, 3, 1_000_000])
+@pytest.mark.parametrize("found", [0, 1, 3, 100_000])
 def test_too_many_and_too_few_vectors_are_refused(found: int) -> None:
     body = b'{"data": [' + b",".join([b'{"embedding": [1]}'] * found) + b"]}"
     with pytest.raises(ProviderError, match=f"{found:,} vectors for 2 texts"):
