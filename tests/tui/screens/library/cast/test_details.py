@@ -34,8 +34,36 @@ async def joss(app: StoryEngineApp) -> LibraryCharacter:
     return (await app.engine.library.characters.listed())[0]
 
 
-async def test_what_is_told_of_a_character_and_its_groups_are_edited_line_by_line(desktop: Desktop) -> None:
+async def test_what_is_told_of_a_character_is_edited_line_by_line_or_refused_or_dropped_after_a_question(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_library) as (pilot, app):
+        # Esc asks before typed details are dropped and closes at once without any.
+        await details(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, CastScreen))
+        screen = await details(pilot)
+        await pilot.press(*"A sailor", "escape")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert screen.query_one("#short", LineField).text == "A sailor"
+        await pilot.press(*["backspace"] * len("A sailor"), "escape")
+        await until(pilot, lambda: isinstance(app.screen, CastScreen))
+        # A name that another has is refused and what was typed stays.
+        before = await joss(app)
+        screen = await details(pilot)
+        await pilot.press("tab", "end", *"; Kara", "ctrl+s")
+        refused = screen.query_one("#refused", Static)
+        await until(pilot, lambda: refused.display)
+        assert "Not stored" in str(refused.content)
+        assert screen.query_one("#aliases", LineField).text.endswith("; Kara")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: isinstance(app.screen, CastScreen))
+        assert await joss(app) == before
+        # What is told of a character and its groups are edited line by line.
         screen = await details(pilot)
         await pilot.press(*"A sailor", "tab", "end", *"; Jo;Jonas ", "tab")
         group = screen.query_one("#group", LineField)
@@ -54,39 +82,6 @@ async def test_what_is_told_of_a_character_and_its_groups_are_edited_line_by_lin
         assert kept.aliases[-2:] == ("Jo", "Jonas")
         assert (kept.group, kept.groups_visible, kept.is_static) == ("Harbour", (), True)
         assert kept.model == "far:dear"
-
-
-async def test_a_name_that_another_has_is_refused_and_what_was_typed_stays(desktop: Desktop) -> None:
-    async with desktop.window(make_library) as (pilot, app):
-        before = await joss(app)
-        screen = await details(pilot)
-        await pilot.press("tab", "end", *"; Kara", "ctrl+s")
-        refused = screen.query_one("#refused", Static)
-        await until(pilot, lambda: refused.display)
-        assert "Not stored" in str(refused.content)
-        assert screen.query_one("#aliases", LineField).text.endswith("; Kara")
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
-        await pilot.press("right", "enter")
-        await until(pilot, lambda: isinstance(app.screen, CastScreen))
-        assert await joss(app) == before
-
-
-async def test_esc_asks_before_typed_details_are_dropped_and_closes_at_once_without_any(
-    desktop: Desktop,
-) -> None:
-    async with desktop.window(make_library) as (pilot, app):
-        await details(pilot)
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, CastScreen))
-        screen = await details(pilot)
-        await pilot.press(*"A sailor", "escape")
-        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is screen)
-        assert screen.query_one("#short", LineField).text == "A sailor"
-        await pilot.press(*["backspace"] * len("A sailor"), "escape")
-        await until(pilot, lambda: isinstance(app.screen, CastScreen))
 
 
 async def test_another_name_with_a_semicolon_in_it_stays_one_name(desktop: Desktop) -> None:

@@ -27,8 +27,11 @@ async def identity(pilot: Pilot[Any]) -> IdentityModal:
     return await in_front(pilot, IdentityModal, CappedTextArea)
 
 
-async def test_an_identity_is_stored_though_the_character_was_paused_meanwhile(desktop: Desktop) -> None:
+async def test_what_is_stored_of_a_character_leaves_what_changed_meanwhile_and_one_that_is_gone_is_said(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_library) as (pilot, app):
+        # An identity is stored though the character was paused meanwhile.
         await identity(pilot)
         assert app.engine is not None
         characters = app.engine.library.characters
@@ -37,6 +40,23 @@ async def test_an_identity_is_stored_though_the_character_was_paused_meanwhile(d
         await until(pilot, lambda: isinstance(app.screen, CastScreen))
         kept = await joss(app)
         assert (kept.identity, kept.is_paused) == (f"{WAS} Tall.", True)
+        # Details are stored though the identity was changed meanwhile.
+        await details(pilot)
+        await app.engine.library.characters.save(replace(await joss(app), identity="A spy."))
+        await pilot.press(*"A sailor", "ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, CastScreen))
+        kept = await joss(app)
+        assert (kept.identity, kept.short_description) == ("A spy.", "A sailor")
+        # A character that was purged elsewhere leaves the list with the refusal.
+        screen = app.screen
+        assert isinstance(screen, CastScreen)
+        row = screen.chosen
+        assert row is not None
+        await characters.archive(row)
+        await characters.purge((await characters.listed(is_archived=True))[0])
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.query_one(Banner).is_shown)
+        assert row.id not in {one.id for one in screen.rows}
 
 
 @pytest.mark.parametrize("is_mine", [True, False])
@@ -75,30 +95,3 @@ async def test_an_identity_that_was_typed_is_there_again_after_a_kill(desktop: D
         await until(pilot, lambda: isinstance(app.screen, CastScreen))
         assert (await joss(app)).identity == f"{WAS} Tall. Old."
         await until(pilot, lambda: not kept.file.exists())
-
-
-async def test_details_are_stored_though_the_identity_was_changed_meanwhile(desktop: Desktop) -> None:
-    async with desktop.window(make_library) as (pilot, app):
-        await details(pilot)
-        assert app.engine is not None
-        await app.engine.library.characters.save(replace(await joss(app), identity="A spy."))
-        await pilot.press(*"A sailor", "ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, CastScreen))
-        kept = await joss(app)
-        assert (kept.identity, kept.short_description) == ("A spy.", "A sailor")
-
-
-async def test_a_character_that_was_purged_elsewhere_leaves_the_list_with_the_refusal(
-    desktop: Desktop,
-) -> None:
-    async with desktop.window(make_library) as (pilot, app):
-        screen = await shelf(pilot, "3", CastScreen)
-        row = screen.chosen
-        assert row is not None
-        assert app.engine is not None
-        characters = app.engine.library.characters
-        await characters.archive(row)
-        await characters.purge((await characters.listed(is_archived=True))[0])
-        await pilot.press("enter")
-        await until(pilot, lambda: screen.query_one(Banner).is_shown)
-        assert row.id not in {one.id for one in screen.rows}

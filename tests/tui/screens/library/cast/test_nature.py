@@ -81,38 +81,6 @@ async def test_a_trait_and_a_topic_are_written_with_all_of_their_fields(desktop:
         )
 
 
-async def test_a_number_outside_of_its_bounds_is_refused_and_what_was_typed_stays(desktop: Desktop) -> None:
-    async with desktop.window(with_nature) as (pilot, app):
-        screen = await nature(pilot)
-        edited = await form(pilot, "enter")
-        edited.query_one("#strength", LineField).load_text("2")
-        await pilot.press("ctrl+s")
-        refused = edited.query_one("#refused", Static)
-        await until(pilot, lambda: refused.display)
-        assert "A trait has a strength from 0 to 1" in str(refused.content)
-        edited.query_one("#strength", LineField).load_text("0.5")
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: app.screen is screen and "str 0.5" in cells(screen)[0][2])
-        # Its description of two lines was shown on one, and not edited.
-        assert (await joss(app)).traits == (replace(PROUD, strength=0.5),)
-
-
-async def test_one_is_deleted_after_a_question(desktop: Desktop) -> None:
-    async with desktop.window(with_nature) as (pilot, app):
-        screen = await nature(pilot)
-        await pilot.press("d")
-        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is screen)
-        assert len(cells(screen)) == 2
-        await pilot.press("d")
-        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
-        await pilot.press("right", "enter")
-        await until(pilot, lambda: app.screen is screen and len(cells(screen)) == 1)
-        kept = await joss(app)
-        assert (kept.traits, kept.topics) == ((), (SEA,))
-
-
 async def test_what_else_changed_meanwhile_stays_and_the_same_trait_is_not_written_over(
     desktop: Desktop,
 ) -> None:
@@ -135,26 +103,20 @@ async def test_what_else_changed_meanwhile_stays_and_the_same_trait_is_not_writt
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
 
 
-def test_the_traits_and_topics_of_a_character(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+def test_traits_and_topics_of_a_character_and_a_topic_as_fields(
+    desktop: Desktop, pictures_match: PicturesMatch
+) -> None:
     desktop.prepare_now(with_nature)
 
-    async def run_before(pilot: Pilot[Any]) -> None:
+    async def listed(pilot: Pilot[Any]) -> None:
         await opened(pilot)
         await nature(pilot)
 
-    assert pictures_match(desktop.app(), run_before)
-
-
-def test_a_topic_as_fields(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.prepare_now(with_nature)
-
-    async def run_before(pilot: Pilot[Any]) -> None:
-        await opened(pilot)
-        await nature(pilot)
+    async def fields(pilot: Pilot[Any]) -> None:
         await pilot.press("down")
         await form(pilot, "enter")
 
-    assert pictures_match(desktop.app(), run_before)
+    assert pictures_match(desktop.app(), {"listed": listed, "fields": fields})
 
 
 async def test_a_trait_is_stored_once_for_ctrl_s_that_comes_twice(
@@ -180,11 +142,40 @@ async def test_a_trait_is_stored_once_for_ctrl_s_that_comes_twice(
         assert len(told) == 1
 
 
-async def test_one_form_opens_for_enter_that_comes_twice(desktop: Desktop) -> None:
+async def test_one_form_opens_for_enter_that_comes_twice_and_a_trait_is_edited_within_bounds_and_deleted(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(with_nature) as (pilot, app):
-        await nature(pilot)
+        # One form opens for Enter that comes twice.
+        screen = await nature(pilot)
         for _ in range(2):
             app.post_message(Key("enter", "\r"))
         await until(pilot, lambda: isinstance(app.screen, NatureModal))
         await pilot.pause()
         assert sum(isinstance(one, NatureModal) for one in app.screen_stack) == 1
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        # A number outside of its bounds is refused and what was typed stays.
+        edited = await form(pilot, "enter")
+        edited.query_one("#strength", LineField).load_text("2")
+        await pilot.press("ctrl+s")
+        refused = edited.query_one("#refused", Static)
+        await until(pilot, lambda: refused.display)
+        assert "A trait has a strength from 0 to 1" in str(refused.content)
+        edited.query_one("#strength", LineField).load_text("0.5")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.screen is screen and "str 0.5" in cells(screen)[0][2])
+        # Its description of two lines was shown on one, and not edited.
+        assert (await joss(app)).traits == (replace(PROUD, strength=0.5),)
+        # One is deleted after a question.
+        await pilot.press("d")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert len(cells(screen)) == 2
+        await pilot.press("d")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: app.screen is screen and len(cells(screen)) == 1)
+        kept = await joss(app)
+        assert (kept.traits, kept.topics) == ((), (SEA,))

@@ -73,20 +73,6 @@ async def test_it_lists_title_state_prompts_and_when_and_opens_one(desktop: Desk
         assert open_title(app) == "", "the one that was open last, not the one played last"
 
 
-async def test_a_title_can_be_given_to_the_open_chapter_and_to_another(desktop: Desktop) -> None:
-    async with desktop.window(make_two) as (pilot, app):
-        screen = await listed(pilot)
-        for row in (0, 1):
-            await pilot.press("t")
-            await until(pilot, lambda: isinstance(app.screen, TitleModal))
-            await pilot.press("ctrl+u", *f"N{row}", "enter")
-            await until(pilot, partial(is_listed, screen, f"N{row}"))
-            await pilot.press("down")
-        assert sorted(titles(screen)) == ["N0", "N1"]
-        await pilot.press("escape")
-        assert "N0" in str(app.chapter.query_one("#status-line", Static).content)
-
-
 async def test_the_keys_of_the_list_and_of_the_archive_fit_into_80_columns(desktop: Desktop) -> None:
     await desktop.prepare(make_two)
     async with desktop.app().run_test(size=(80, 24)) as pilot:
@@ -100,10 +86,12 @@ async def test_the_keys_of_the_list_and_of_the_archive_fit_into_80_columns(deskt
         await until(pilot, lambda: "v Archived" in screen_text(pilot.app))
 
 
-async def test_the_list_asked_for_last_is_shown_where_the_one_before_was_read_more_slowly(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+async def test_the_list_gives_titles_and_opens_new_chapters_and_examples_on_the_first_tab(
+    desktop: Desktop,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with desktop.window(make_two) as (pilot, app):
+        # The list asked for last is shown where the one before was read more slowly.
         screen = await listed(pilot)
         engine, may_go_on = app.workspace.require_engine(), asyncio.Event()
         read = engine.sessions
@@ -118,6 +106,41 @@ async def test_the_list_asked_for_last_is_shown_where_the_one_before_was_read_mo
         may_go_on.set()
         await app.workers.wait_for_complete([one for one in app.workers if one.group == "list"])
         assert len(rows(screen)) == 2
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        # A title can be given to the open chapter and to another.
+        screen = await listed(pilot)
+        for row in (0, 1):
+            await pilot.press("t")
+            await until(pilot, lambda: isinstance(app.screen, TitleModal))
+            await pilot.press("ctrl+u", *f"N{row}", "enter")
+            await until(pilot, partial(is_listed, screen, f"N{row}"))
+            await pilot.press("down")
+        assert sorted(titles(screen)) == ["N0", "N1"]
+        await pilot.press("escape")
+        assert "N0" in str(app.chapter.query_one("#status-line", Static).content)
+        # New reuses an empty chapter.
+        for _ in range(2):
+            await listed(pilot)
+            await pilot.press("n")
+            await until(pilot, lambda: app.screen is app.chapter and app.chapter.active_tab == "setup")
+        assert len(await app.workspace.require_engine().sessions()) == 3
+        # An example and a new chapter open on the first tab.
+        app.chapter.action_tab("narrative")
+        await until(pilot, lambda: app.chapter.active_tab == "narrative")
+        await listed(pilot)
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen is app.chapter and app.chapter.active_tab == "setup")
+        new = app.session
+        app.chapter.action_tab("narrative")
+        await until(pilot, lambda: app.chapter.active_tab == "narrative")
+        await listed(pilot)
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.chapter and open_title(app) == "The Lamp at Grey Point")
+        assert app.session is new, "the empty chapter takes the example"
+        assert app.chapter.active_tab == "setup"
 
 
 async def test_a_chapter_that_cannot_be_read_is_listed_and_archived_and_the_others_are_shown(
@@ -173,15 +196,6 @@ async def test_archive_restore_and_purge_with_a_second_question(desktop: Desktop
         assert not await engine.sessions(is_archived=True)
 
 
-async def test_new_reuses_an_empty_chapter(desktop: Desktop) -> None:
-    async with desktop.window(make_two) as (pilot, app):
-        for _ in range(2):
-            await listed(pilot)
-            await pilot.press("n")
-            await until(pilot, lambda: app.screen is app.chapter and app.chapter.active_tab == "setup")
-        assert len(await app.workspace.require_engine().sessions()) == 3
-
-
 async def test_a_chapter_that_is_open_elsewhere_is_not_renamed_and_that_is_said(desktop: Desktop) -> None:
     await desktop.prepare(make_two)
     async with desktop.engine("the other window") as engine, desktop.app().run_test() as pilot:
@@ -197,41 +211,24 @@ async def test_a_chapter_that_is_open_elsewhere_is_not_renamed_and_that_is_said(
         await app.close_everything()
 
 
-async def test_an_example_and_a_new_chapter_open_on_the_first_tab(desktop: Desktop) -> None:
-    async with desktop.window(make_two) as (pilot, app):
-        app.chapter.action_tab("narrative")
-        await until(pilot, lambda: app.chapter.active_tab == "narrative")
-        await listed(pilot)
-        await pilot.press("n")
-        await until(pilot, lambda: app.screen is app.chapter and app.chapter.active_tab == "setup")
-        new = app.session
-        app.chapter.action_tab("narrative")
-        await until(pilot, lambda: app.chapter.active_tab == "narrative")
-        await listed(pilot)
-        await pilot.press("e")
-        await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
-        await pilot.press("enter")
-        await until(pilot, lambda: app.screen is app.chapter and open_title(app) == "The Lamp at Grey Point")
-        assert app.session is new, "the empty chapter takes the example"
-        assert app.chapter.active_tab == "setup"
-
-
-@pytest.mark.parametrize("row", [0, 1], ids=["read here", "not open here"])
 async def test_a_chapter_that_another_window_writes_in_is_not_archived_and_that_is_said(
-    desktop: Desktop, row: int
+    desktop: Desktop,
 ) -> None:
     await desktop.prepare(make_two)
     async with desktop.engine("the other window") as engine:
         others = [await engine.open(summary.id) for summary in await engine.sessions()]
         async with desktop.window() as (pilot, app):
             screen = await listed(pilot)
-            before = titles(screen)
-            await pilot.press(*["down"] * row, "a")
-            await until(pilot, lambda: screen.query_one(Banner).is_shown)
-            assert "the other window" in str(screen.query_one(Banner).content)
-            assert titles(screen) == before
-            assert len(await engine.sessions()) == 2
-            assert app.session is not None, "what was open stays open"
+            before, banner = titles(screen), screen.query_one(Banner)
+            for row in ("read here", "not open here"):
+                await pilot.press("a")
+                await until(pilot, lambda: banner.is_shown, row)
+                assert "the other window" in str(banner.content)
+                assert titles(screen) == before
+                assert len(await engine.sessions()) == 2
+                assert app.session is not None, "what was open stays open"
+                banner.hide()
+                await pilot.press("down")
         for other in others:
             await other.aclose()
 

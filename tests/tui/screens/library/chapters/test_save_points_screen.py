@@ -186,14 +186,23 @@ async def test_a_chapter_without_slots_says_when_the_first_is_taken(desktop: Des
         await app.close_everything()
 
 
-def test_picture_of_the_save_slots(pictures_match: PicturesMatch, desktop: Desktop) -> None:
+def test_pictures_of_the_save_slots_and_of_a_name_that_is_asked_for(
+    pictures_match: PicturesMatch, desktop: Desktop
+) -> None:
     desktop.prepare_now(make_kept)
 
-    async def act(pilot: Pilot[Any]) -> None:
+    async def slots(pilot: Pilot[Any]) -> None:
         screen = await shown(pilot)
         await until(pilot, lambda: len(rows(screen)) == 3)
 
-    assert pictures_match(desktop.app(), run_before=act)
+    async def name(pilot: Pilot[Any]) -> None:
+        await pilot.press("down", "k")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SlotNameModal))
+        for field in pilot.app.screen.query(Input):
+            field.cursor_blink = False
+        await pilot.press("ctrl+u", *"Before the storm")
+
+    assert pictures_match(desktop.app(), {"slots": slots, "name": name})
 
 
 def test_picture_without_save_slots(pictures_match: PicturesMatch, desktop: Desktop) -> None:
@@ -202,20 +211,5 @@ def test_picture_without_save_slots(pictures_match: PicturesMatch, desktop: Desk
     async def act(pilot: Pilot[Any]) -> None:
         screen = await shown(pilot)
         await until(pilot, lambda: screen.query_one("#empty").display)
-
-    assert pictures_match(desktop.app(), run_before=act)
-
-
-def test_picture_of_a_name_that_is_asked_for(pictures_match: PicturesMatch, desktop: Desktop) -> None:
-    desktop.prepare_now(make_kept)
-
-    async def act(pilot: Pilot[Any]) -> None:
-        screen = await shown(pilot)
-        await until(pilot, lambda: len(rows(screen)) == 3)
-        await pilot.press("down", "k")
-        await until(pilot, lambda: isinstance(pilot.app.screen, SlotNameModal))
-        for field in pilot.app.screen.query(Input):
-            field.cursor_blink = False
-        await pilot.press("ctrl+u", *"Before the storm")
 
     assert pictures_match(desktop.app(), run_before=act)

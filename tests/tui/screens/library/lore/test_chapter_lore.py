@@ -168,24 +168,22 @@ async def test_f7_and_the_next_input_say_of_every_entry_why(desktop: Desktop) ->
         assert "\x1b" not in app.screen.query_one(PassageView).lines.text
 
 
-def test_the_lorebooks_of_a_chapter(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+def test_the_lorebooks_of_a_chapter_and_what_a_call_says_of_lore(
+    desktop: Desktop, pictures_match: PicturesMatch
+) -> None:
     desktop.prepare_now(make_played)
+    app = desktop.app()
 
-    async def run_before(pilot: Pilot[Any]) -> None:
+    async def books(pilot: Pilot[Any]) -> None:
         await books_of(pilot, await opened(pilot))
 
-    assert pictures_match(desktop.app(), run_before)
-
-
-def test_what_a_call_says_of_lore(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.prepare_now(make_played)
-
-    async def run_before(pilot: Pilot[Any]) -> None:
-        app = await opened(pilot)
+    async def call(pilot: Pilot[Any]) -> None:
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
         assert app.session is not None
         calls = calls_of(await app.session.reads.artifacts(), await app.session.reads.requests())
         app.push_screen(CallScreen(app.session, calls[-1]))
         await until(pilot, lambda: isinstance(app.screen, CallScreen) and bool(lore_of(app)))
         await pilot.press("end")
 
-    assert pictures_match(desktop.app(), run_before)
+    assert pictures_match(app, {"books": books, "call": call})

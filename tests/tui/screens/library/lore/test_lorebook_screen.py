@@ -60,8 +60,9 @@ def fill(editor: EntryScreen, **texts: str) -> None:
         editor.query_one(f"#{field}", Input).value = text
 
 
-async def test_entries_are_listed_with_their_keys_and_found_as_you_type(desktop: Desktop) -> None:
+async def test_the_entries_of_a_lorebook_are_found_switched_edited_made_and_deleted(desktop: Desktop) -> None:
     async with desktop.window(make_lore) as (pilot, app):
+        # Entries are listed with their keys and found as you type.
         screen = await lorebook_shown(pilot)
         assert names(screen) == ["The lamp", "Harbour", "Weather", "Ships"]
         assert text_of(screen, "#heading") == "Grey Point · 4 entries, 3 on"
@@ -74,20 +75,27 @@ async def test_entries_are_listed_with_their_keys_and_found_as_you_type(desktop:
         await until(pilot, lambda: len(names(screen)) == 4)
         await pilot.press("escape")
         await in_front(pilot, LoreScreen)
-
-
-async def test_an_entry_is_switched_and_the_file_differs_in_that_alone(desktop: Desktop) -> None:
-    async with desktop.window(make_lore) as (pilot, app):
-        screen = await lorebook_shown(pilot)
+        await pilot.press("enter")
+        screen = await in_front(pilot, LorebookScreen)
+        await until(pilot, lambda: bool(entries(screen).columns))
+        # What is typed and taken back leaves the file as it was.
+        editor = await entry_shown(pilot)
+        await pilot.press("x")
+        await until(pilot, lambda: text_of(editor, "#saved") == "stored")
+        assert await stored_content(engine_of(app)) != CONTENT
+        await pilot.press("backspace")
+        await content_is(app, pilot, CONTENT)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        # An entry is switched and the file differs in that alone.
         await pilot.press("down", "down", "down", "space")
         await until(pilot, lambda: text_of(screen, "#saved") == "stored")
         await content_is(app, pilot, CONTENT.replace(b'"disable": true', b'"disable": false'))
         assert text_of(screen, "#heading") == "Grey Point · 4 entries, 4 on"
-
-
-async def test_what_is_typed_in_an_entry_is_stored_by_itself(desktop: Desktop) -> None:
-    async with desktop.window(make_lore) as (pilot, app):
-        screen = await lorebook_shown(pilot)
+        await pilot.press("space")
+        await content_is(app, pilot, CONTENT)
+        await pilot.press("home")
+        # What is typed in an entry is stored by itself.
         editor = await entry_shown(pilot)
         await pilot.press(*" Still.")
         await content_is(app, pilot, CONTENT.replace(b"in 1871.", b"in 1871. Still."))
@@ -107,6 +115,27 @@ async def test_what_is_typed_in_an_entry_is_stored_by_itself(desktop: Desktop) -
         written = json.loads(await stored_content(engine_of(app)))
         assert written["entries"]["0"]["x_mine"] == 1.5
         assert {**written["entries"], "0": None} == {**BOOK["entries"], "0": None}
+        # An entry is made and deleted.
+        await pilot.press("n")
+        editor = await in_front(pilot, EntryScreen)
+        await until(pilot, lambda: editor.focused is editor.query_one("#keys"))
+        await pilot.press(*"rope, net", "escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert names(screen)[-1] == "New entry"
+        assert entries(screen).cursor == 4
+        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        assert (await stored(engine_of(app))).entries[-1].keys == ("rope", "net")
+        await pilot.press("home", "d")
+        await in_front(pilot, ConfirmModal)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is screen)
+        assert len(names(screen)) == 5
+        await pilot.press("d")
+        await in_front(pilot, ConfirmModal)
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: names(screen) == ["Harbour", "Weather", "Ships", "New entry"])
+        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        assert "0" not in json.loads(await stored_content(engine_of(app)))["entries"]
 
 
 async def test_seldom_fields_are_below_the_text_and_are_stored(desktop: Desktop) -> None:
@@ -131,17 +160,6 @@ async def test_seldom_fields_are_below_the_text_and_are_stored(desktop: Desktop)
         assert all(getattr(first, name) for name in (*ticks, *(name for _, name in MATCHED)))
 
 
-async def test_what_is_typed_and_taken_back_leaves_the_file_as_it_was(desktop: Desktop) -> None:
-    async with desktop.window(make_lore) as (pilot, app):
-        await lorebook_shown(pilot)
-        editor = await entry_shown(pilot)
-        await pilot.press("x")
-        await until(pilot, lambda: text_of(editor, "#saved") == "stored")
-        assert await stored_content(engine_of(app)) != CONTENT
-        await pilot.press("backspace")
-        await content_is(app, pilot, CONTENT)
-
-
 CANNOT_BE_STORED = (
     ("order", "x", "The order is a whole number from -1,000,000 to 1,000,000."),
     ("probability", "101", "The chance is 0 to 100 percent"),
@@ -164,31 +182,6 @@ async def test_a_field_that_cannot_be_stored_is_named_and_the_rest_is_stored(des
             await until(pilot, lambda: text_of(editor, "#saved") == "not all stored")
             field.value = valid
             await until(pilot, lambda: text_of(editor, "#saved") == "stored")
-
-
-async def test_an_entry_is_made_and_deleted(desktop: Desktop) -> None:
-    async with desktop.window(make_lore) as (pilot, app):
-        screen = await lorebook_shown(pilot)
-        await pilot.press("n")
-        editor = await in_front(pilot, EntryScreen)
-        await until(pilot, lambda: editor.focused is editor.query_one("#keys"))
-        await pilot.press(*"rope, net", "escape")
-        await until(pilot, lambda: app.screen is screen)
-        assert names(screen)[-1] == "New entry"
-        assert entries(screen).cursor == 4
-        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
-        assert (await stored(engine_of(app))).entries[-1].keys == ("rope", "net")
-        await pilot.press("home", "d")
-        await in_front(pilot, ConfirmModal)
-        await pilot.press("enter")
-        await until(pilot, lambda: app.screen is screen)
-        assert len(names(screen)) == 5
-        await pilot.press("d")
-        await in_front(pilot, ConfirmModal)
-        await pilot.press("right", "enter")
-        await until(pilot, lambda: names(screen) == ["Harbour", "Weather", "Ships", "New entry"])
-        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
-        assert "0" not in json.loads(await stored_content(engine_of(app)))["entries"]
 
 
 async def test_a_lorebook_is_begun_in_the_list_and_written(desktop: Desktop) -> None:
@@ -218,8 +211,11 @@ async def save_field_of_book(pilot: Pilot[Any], screen: LorebookScreen, field: s
     await until(pilot, lambda: text_of(screen, "#saved") == "stored")
 
 
-async def test_whom_a_book_is_for_and_its_budget_are_edited(desktop: Desktop) -> None:
+async def test_whom_a_book_is_for_and_its_budget_are_edited_and_esc_asks_before_they_are_dropped(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_lore) as (pilot, app):
+        # Whom a book is for and its budget are edited.
         screen = await lorebook_shown(pilot)
         await pilot.press("b")
         modal = await in_front(pilot, BookFieldsModal)
@@ -239,11 +235,7 @@ async def test_whom_a_book_is_for_and_its_budget_are_edited(desktop: Desktop) ->
         await save_field_of_book(pilot, screen, "groups", "General")
         [kept] = await engine_of(app).library.lore.listed()
         assert kept.groups == ()
-
-
-async def test_esc_asks_before_typed_fields_of_a_book_are_dropped(desktop: Desktop) -> None:
-    async with desktop.window(make_lore) as (pilot, app):
-        screen = await lorebook_shown(pilot)
+        # Esc asks before typed fields of a book are dropped.
         await pilot.press("b")
         await in_front(pilot, BookFieldsModal)
         await pilot.press(*"Crew", "escape")
@@ -299,34 +291,29 @@ async def edit_elsewhere(engine: Engine, uid: str, content: str) -> None:
     await lore.edit(kept, file, with_entry(file.book, replace(entry, content=content)))
 
 
-@pytest.mark.parametrize("is_over", [True, False])
-async def test_an_edit_in_another_window_is_not_written_over_and_the_text_is_kept(
-    desktop: Desktop, is_over: bool
-) -> None:
+async def test_an_edit_in_another_window_is_not_written_over_and_the_text_is_kept(desktop: Desktop) -> None:
     async with desktop.window(make_lore, size=(120, 40)) as (pilot, app):
         screen = await lorebook_shown(pilot)
-        editor = await entry_shown(pilot)
-        await edit_elsewhere(engine_of(app), "1", "Shallow.")
-        await pilot.press(*" Mine.")
-        await until(pilot, lambda: editor.query_one(Banner).is_shown)
-        assert "changed or deleted elsewhere meanwhile" in screen_text(app)
-        assert editor.query_one(CappedTextArea).text.endswith(" Mine.")
-        assert (await stored(engine_of(app))).entries[0].content == "It was lit in 1871."
-        buttons = editor.query_one(Banner).query(Button)
-        (buttons.first() if is_over else buttons.last()).press()
-        await until(pilot, lambda: app.screen is screen)
-        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
-        first, second, *_ = (await stored(engine_of(app))).entries
-        assert second.content == "Shallow."
-        assert first.content == ("It was lit in 1871. Mine." if is_over else "It was lit in 1871.")
-        assert screen.editor is not None
-        assert screen.editor.find("0") == first
-
-
-async def test_leaving_asks_before_what_cannot_be_stored_is_dropped(desktop: Desktop) -> None:
-    async with desktop.window(make_lore) as (pilot, app):
-        screen = await lorebook_shown(pilot)
-        await edit_elsewhere(engine_of(app), "1", "Shallow.")
+        for is_over, elsewhere in ((False, "Shallow."), (True, "Shallow and warm.")):
+            editor = await entry_shown(pilot)
+            await edit_elsewhere(engine_of(app), "1", elsewhere)
+            await pilot.press(*" Mine.")
+            banner = editor.query_one(Banner)
+            await until(pilot, lambda: banner.is_shown)  # noqa: B023 - awaited here
+            assert "changed or deleted elsewhere meanwhile" in screen_text(app)
+            assert editor.query_one(CappedTextArea).text.endswith(" Mine.")
+            assert (await stored(engine_of(app))).entries[0].content == "It was lit in 1871."
+            buttons = editor.query_one(Banner).query(Button)
+            (buttons.first() if is_over else buttons.last()).press()
+            await until(pilot, lambda: app.screen is screen)
+            await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+            first, second, *_ = (await stored(engine_of(app))).entries
+            assert second.content == elsewhere
+            assert first.content == ("It was lit in 1871. Mine." if is_over else "It was lit in 1871.")
+            assert screen.editor is not None
+            assert screen.editor.find("0") == first
+        # Leaving asks before what cannot be stored is dropped.
+        await edit_elsewhere(engine_of(app), "1", "Deep.")
         await pilot.press("space")
         await until(pilot, lambda: text_of(screen, "#saved") == "not stored")
         await pilot.press("escape")

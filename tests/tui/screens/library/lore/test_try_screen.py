@@ -31,8 +31,11 @@ def outcomes(screen: TryScreen) -> list[tuple[str, bool, str]]:
     return [(one.name, one.is_active, one.sentence) for one in found.rows]
 
 
-async def test_every_entry_says_why_it_fires_or_not_while_the_text_is_typed(desktop: Desktop) -> None:
-    async with desktop.window(make_lore) as (pilot, _):
+async def test_every_entry_says_why_it_fires_or_not_and_is_edited_from_there_and_tried_again(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        # Every entry says why it fires or not while the text is typed.
         await lorebook_shown(pilot)
         screen = await try_shown(pilot)
         await until(pilot, lambda: text_of(screen, "#sum") == "1 of 4 entries, about 3 tokens")
@@ -47,12 +50,11 @@ async def test_every_entry_says_why_it_fires_or_not_while_the_text_is_typed(desk
         screen.query_one("#depth", Input).value = "1"
         await until(pilot, lambda: text_of(screen, "#sum").startswith("2 of 4 entries"))
         assert ("The lamp", False, "None of its keys is in the text.") in outcomes(screen)
-
-
-async def test_what_the_budget_leaves_out_comes_before_what_was_not_found(desktop: Desktop) -> None:
-    async with desktop.window(make_lore) as (pilot, _):
-        await lorebook_shown(pilot)
-        screen = await try_shown(pilot)
+        area = screen.query_one(CappedTextArea)
+        area.text = ""
+        area.focus()
+        screen.query_one("#depth", Input).value = "4"
+        # What the budget leaves out comes before what was not found.
         await pilot.press(*"lamp and harbour")
         await until(pilot, lambda: text_of(screen, "#sum").startswith("3 of 4 entries"))
         screen.query_one("#budget", Input).value = "8"
@@ -62,12 +64,11 @@ async def test_what_the_budget_leaves_out_comes_before_what_was_not_found(deskto
         order = [is_active for _, is_active, _ in outcomes(screen)]
         assert order == sorted(order, reverse=True)
         assert outcomes(screen)[-1][0] == "Ships"
-
-
-async def test_an_entry_is_edited_from_its_outcome_and_tried_again(desktop: Desktop) -> None:
-    async with desktop.window(make_lore) as (pilot, app):
-        await lorebook_shown(pilot)
-        screen = await try_shown(pilot)
+        area = screen.query_one(CappedTextArea)
+        area.text = ""
+        area.focus()
+        screen.query_one("#budget", Input).value = ""
+        # An entry is edited from its outcome and tried again.
         await pilot.press(*"a candle")
         await until(pilot, lambda: bool(outcomes(screen)))
         found: RowList[Outcome] = screen.query_one("#outcomes", RowList)

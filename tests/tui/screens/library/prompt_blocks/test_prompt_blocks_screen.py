@@ -76,8 +76,11 @@ def outline(screen: PromptBlocksScreen) -> list[list[str]]:
     return [line.rsplit(maxsplit=1) for line in text.split("\n") if "─" not in line]
 
 
-async def test_blocks_are_listed_in_their_order_with_what_they_are_used_for(desktop: Desktop) -> None:
-    async with desktop.window(make_blocks, size=(120, 40)) as (pilot, _):
+async def test_the_list_shows_the_blocks_in_their_order_and_what_the_chosen_agent_is_given(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(make_blocks, size=(120, 40)) as (pilot, app):
+        # Blocks are listed in their order with what they are used for.
         screen = await list_shown(pilot)
         assert rows(screen) == [
             ["100", "on", "Nobody laughs", "grim"],
@@ -86,11 +89,7 @@ async def test_blocks_are_listed_in_their_order_with_what_they_are_used_for(desk
             ["600", "on", "Weather [/b]", "always"],
             ["1,600", "–", "Gentle", "all ages"],
         ]
-
-
-async def test_the_outline_shows_the_tokens_of_what_the_chosen_agent_is_given(desktop: Desktop) -> None:
-    async with desktop.window(make_blocks, size=(120, 40)) as (pilot, app):
-        screen = await list_shown(pilot)
+        # The outline shows the tokens of what the chosen agent is given.
         shown = outline(screen)
         names = [name for name, _ in shown]
         assert names[0].startswith("character/full@")
@@ -102,11 +101,7 @@ async def test_the_outline_shows_the_tokens_of_what_the_chosen_agent_is_given(de
         screen.query_one("#agent", Select).value = (AgentRole.CONTEXT_SUMMARY, None)
         await until(pilot, lambda: outline(screen)[0][0].startswith("context_summary/full@"))
         assert [name for name, _ in outline(screen)[1:-1]] == ["+ Nobody laughs", "+ Weather [/b]"]
-
-
-async def test_another_variant_is_stored_and_its_blocks_are_in_the_outline(desktop: Desktop) -> None:
-    async with desktop.window(make_blocks, size=(120, 40)) as (pilot, app):
-        screen = await list_shown(pilot)
+        # Another variant is stored and its blocks are in the outline.
         screen.query_one("#variant", Select).value = "all ages"
         await until(pilot, lambda: session_of(app).snapshot.prompt_blocks.variant == "all ages")
         await until(pilot, lambda: "+ Gentle" in [name for name, _ in outline(screen)])
@@ -130,47 +125,6 @@ async def test_a_block_is_switched_added_and_deleted_by_keys(desktop: Desktop) -
         await pilot.press("n")
         await editor_shown(pilot)
         assert session.snapshot.prompt_blocks.find(2) == PromptBlock(id=2, name="New block")
-
-
-async def test_the_starting_set_is_added_once_and_switched_off(desktop: Desktop) -> None:
-    async with desktop.window(make_active) as (pilot, app):
-        screen = await list_shown(pilot)
-        assert "no prompt blocks" in screen_text(app)
-        await pilot.press("s")
-        await until(pilot, lambda: len(rows(screen)) == 16)
-        blocks = session_of(app).snapshot.prompt_blocks
-        assert not [block for block in blocks.blocks if block.is_on]
-        assert [block.order for block in blocks.in_order] == [
-            *(100, 200, 300, 400, 500, 600, 600, 700),
-            *(900, 1_000, 1_100, 1_200, 1_300, 1_400, 1_500, 1_600),
-        ]
-        await pilot.press("s", "space")
-        await until(pilot, lambda: rows(screen)[0][1] == "on")
-        assert len(rows(screen)) == 16
-
-
-async def test_a_variant_is_added_and_removed(desktop: Desktop) -> None:
-    async with desktop.window(make_active) as (pilot, app):
-        await list_shown(pilot)
-        session = session_of(app)
-        await pilot.press("v")
-        await until(pilot, lambda: "A variant of this chapter" in screen_text(app))
-        await pilot.press(*"noir", "enter")
-        await until(pilot, lambda: session.snapshot.prompt_blocks.variant == "noir")
-        await pilot.press("x")
-        await until(pilot, lambda: "Remove the variant" in screen_text(app))
-        await pilot.press("right", "enter")
-        await until(pilot, lambda: session.snapshot.prompt_blocks == NO_PROMPT_BLOCKS)
-
-
-async def test_a_variant_with_marks_is_refused_in_a_sentence(desktop: Desktop) -> None:
-    async with desktop.window(make_active) as (pilot, app):
-        screen = await list_shown(pilot)
-        await pilot.press("v")
-        await until(pilot, lambda: "A variant of this chapter" in screen_text(app))
-        await pilot.press(*"[/b]", "enter")
-        await until(pilot, lambda: screen.query_one("#trouble", Banner).is_shown)
-        await until(pilot, lambda: "has 1 to 30 letters" in screen_text(app))
 
 
 async def test_what_is_typed_is_stored_by_itself_and_the_list_shows_it(desktop: Desktop) -> None:
@@ -298,8 +252,11 @@ async def test_a_window_that_only_reads_shows_and_follows_and_edits_nothing(desk
         await session.aclose()
 
 
-async def test_the_palette_offers_it_and_help_explains_it(desktop: Desktop) -> None:
+async def test_the_palette_opens_the_list_in_which_variants_and_the_starting_set_are_added(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_active) as (pilot, app):
+        # The palette offers it and help explains it.
         await pilot.press("ctrl+p")
         await pilot.press(*"prompt bl")
         await until(pilot, lambda: "Your own rules for the agents" in screen_text(app))
@@ -308,6 +265,37 @@ async def test_the_palette_offers_it_and_help_explains_it(desktop: Desktop) -> N
         await until(pilot, lambda: app.screen.focused is not None)
         await pilot.press("f1")
         await until(pilot, lambda: "texts of yours that agents are given" in screen_text(app))
+        await pilot.press("escape")
+        screen = await in_front(pilot, PromptBlocksScreen)
+        # A variant is added and removed.
+        session = session_of(app)
+        await pilot.press("v")
+        await until(pilot, lambda: "A variant of this chapter" in screen_text(app))
+        await pilot.press(*"noir", "enter")
+        await until(pilot, lambda: session.snapshot.prompt_blocks.variant == "noir")
+        await pilot.press("x")
+        await until(pilot, lambda: "Remove the variant" in screen_text(app))
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: session.snapshot.prompt_blocks == NO_PROMPT_BLOCKS)
+        # A variant with marks is refused in a sentence.
+        await pilot.press("v")
+        await until(pilot, lambda: "A variant of this chapter" in screen_text(app))
+        await pilot.press(*"[/b]", "enter")
+        await until(pilot, lambda: screen.query_one("#trouble", Banner).is_shown)
+        await until(pilot, lambda: "has 1 to 30 letters" in screen_text(app))
+        # The starting set is added once and switched off.
+        assert "no prompt blocks" in screen_text(app)
+        await pilot.press("s")
+        await until(pilot, lambda: len(rows(screen)) == 16)
+        blocks = session_of(app).snapshot.prompt_blocks
+        assert not [block for block in blocks.blocks if block.is_on]
+        assert [block.order for block in blocks.in_order] == [
+            *(100, 200, 300, 400, 500, 600, 600, 700),
+            *(900, 1_000, 1_100, 1_200, 1_300, 1_400, 1_500, 1_600),
+        ]
+        await pilot.press("s", "space")
+        await until(pilot, lambda: rows(screen)[0][1] == "on")
+        assert len(rows(screen)) == 16
 
 
 def test_picture_of_the_list(desktop: Desktop, pictures_match: PicturesMatch) -> None:
@@ -354,21 +342,20 @@ def test_picture_of_the_editor(desktop: Desktop, pictures_match: PicturesMatch) 
     assert pictures_match(desktop.app(), run_before=show)
 
 
-async def test_one_block_is_begun_for_a_key_that_comes_twice(desktop: Desktop) -> None:
+async def test_one_block_is_opened_or_begun_for_a_key_that_comes_twice(desktop: Desktop) -> None:
     async with desktop.window(make_blocks) as (pilot, app):
+        # One block is opened for Enter that comes twice.
         screen = await list_shown(pilot)
-        screen.action_add()
-        screen.action_add()
-        await editor_shown(pilot)
-        await until(pilot, lambda: screen.query_one(DataTable).row_count == len(BLOCKS.blocks) + 1)
-        assert sum(isinstance(one, BlockScreen) for one in app.screen_stack) == 1
-
-
-async def test_one_block_is_opened_for_enter_that_comes_twice(desktop: Desktop) -> None:
-    async with desktop.window(make_blocks) as (pilot, app):
-        await list_shown(pilot)
         for _ in range(2):
             app.post_message(Key("enter", "\r"))
         await editor_shown(pilot)
         await pilot.pause()
+        assert sum(isinstance(one, BlockScreen) for one in app.screen_stack) == 1
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        # One block is begun for a key that comes twice.
+        screen.action_add()
+        screen.action_add()
+        await editor_shown(pilot)
+        await until(pilot, lambda: screen.query_one(DataTable).row_count == len(BLOCKS.blocks) + 1)
         assert sum(isinstance(one, BlockScreen) for one in app.screen_stack) == 1

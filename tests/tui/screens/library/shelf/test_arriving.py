@@ -52,37 +52,6 @@ async def confirm(pilot: Pilot[None], kind: type[ShelfScreen[Any]]) -> ShelfScre
     return screen
 
 
-async def test_the_json_of_a_card_is_pasted_and_taken_with_its_report(desktop: Desktop) -> None:
-    async with desktop.window(draft) as (pilot, app):
-        await shelf(pilot, "3", CastScreen)
-        text = text_of(V3).decode()
-        await paste(pilot, text)
-        asked = question(app.screen)
-        assert "Take “Kara” into your cast?" in asked
-        assert "Scenario → the chapter." in asked
-        cast = await confirm(pilot, CastScreen)
-        assert heading(cast) == "“Kara” was imported"
-        assert app.engine is not None
-        [kara] = await app.engine.library.characters.listed()
-        kept = await app.engine.library.characters.card(kara)
-        assert kept.content == text.encode()
-        # The same once more is not stored twice.
-        await paste(pilot, text)
-        again = await confirm(pilot, CastScreen)
-        await until(pilot, lambda: heading(again) == "It is in the library already, as “Kara”")
-        assert len(cells(again)) == 1
-
-
-async def test_nothing_is_stored_when_the_question_is_answered_with_no(desktop: Desktop) -> None:
-    async with desktop.window(draft) as (pilot, app):
-        screen = await shelf(pilot, "3", CastScreen)
-        await paste(pilot, text_of(V2).decode())
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is screen)
-        assert app.engine is not None
-        assert not await app.engine.library.characters.listed()
-
-
 async def test_a_card_a_lorebook_and_a_chat_dropped_on_the_chapters_go_where_they_belong(
     desktop: Desktop, tmp_path: Path
 ) -> None:
@@ -123,47 +92,64 @@ async def test_a_folder_and_several_files_are_asked_about_once_and_each_is_taken
         assert len(await app.engine.library.characters.listed()) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("The wind turns.", NOTHING),
-        ("/nowhere/kara.png", "cannot be read"),
-        ('{"spec": ', "The pasted text is not valid JSON: line 1 cannot be read."),
-        ("{}", "The pasted text holds neither a card nor a lorebook."),
-        (f'{{"name": "{"x" * 5_000_000}"}}', "The pasted text holds neither a card nor a lorebook."),
-        (f"/nowhere/{BAD}", ""),
-        (f"{{ {BAD}", "The pasted text is not valid JSON"),
-    ],
-    ids=["words", "no file", "cut off", "no card", "long", "bad path", "bad text"],
+NEITHER = (
+    ("The wind turns.", NOTHING),
+    ("/nowhere/kara.png", "cannot be read"),
+    ('{"spec": ', "The pasted text is not valid JSON: line 1 cannot be read."),
+    ("{}", "The pasted text holds neither a card nor a lorebook."),
+    (f'{{"name": "{"x" * 5_000_000}"}}', "The pasted text holds neither a card nor a lorebook."),
+    (f"/nowhere/{BAD}", ""),
+    (f"{{ {BAD}", "The pasted text is not valid JSON"),
 )
-async def test_what_is_none_of_these_is_refused_in_a_sentence(desktop: Desktop, text: str, said: str) -> None:
+
+
+async def test_what_is_pasted_is_refused_or_asked_about_and_a_card_is_taken_with_its_report(
+    desktop: Desktop,
+) -> None:
+    bad = {**V2, "data": {**V2["data"], "name": f"Kara {BAD}"[:150]}}
     async with desktop.window(draft) as (pilot, app):
+        # What is none of these is refused in a sentence.
         screen = await shelf(pilot, "3", CastScreen)
         banner = screen.query_one("#trouble", Banner)
         before = heading(screen)
-        app.post_message(events.Paste(text))
-        await until(pilot, lambda: bool(banner.display) or heading(screen) != before)
-        shown = screen_text(app)
-        assert said[:60] in " ".join(shown.split())
-        assert not acts(shown)
-        assert app.screen is screen
+        for text, said in NEITHER:
+            app.post_message(events.Paste(text))
+            await until(pilot, lambda: bool(banner.display) or heading(screen) != before, said)
+            shown = screen_text(app)
+            assert said[:60] in " ".join(shown.split())
+            assert not acts(shown)
+            assert app.screen is screen
+            banner.hide()
+            screen.query_one("#heading", Static).update(before)
         assert app.engine is not None
         assert not (await app.engine.library.counts()).is_used
-
-
-async def test_a_card_full_of_bad_text_is_named_without_it(desktop: Desktop) -> None:
-    bad = {**V2, "data": {**V2["data"], "name": f"Kara {BAD}"[:150]}}
-    async with desktop.window(draft) as (pilot, app):
-        await shelf(pilot, "3", CastScreen)
+        # Nothing is stored when the question is answered with no.
+        await paste(pilot, text_of(V2).decode())
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert not await app.engine.library.characters.listed()
+        # The JSON of a card is pasted and taken with its report.
+        card = text_of(V3).decode()
+        await paste(pilot, card)
+        asked = question(app.screen)
+        assert "Take “Kara” into your cast?" in asked
+        assert "Scenario → the chapter." in asked
+        cast = await confirm(pilot, CastScreen)
+        assert heading(cast) == "“Kara” was imported"
+        [kara] = await app.engine.library.characters.listed()
+        kept = await app.engine.library.characters.card(kara)
+        assert kept.content == card.encode()
+        # The same once more is not stored twice.
+        await paste(pilot, card)
+        again = await confirm(pilot, CastScreen)
+        await until(pilot, lambda: heading(again) == "It is in the library already, as “Kara”")
+        assert len(cells(again)) == 1
+        # A card full of bad text is named without it.
         await paste(pilot, json.dumps(bad))
         assert not acts(screen_text(app))
-        await confirm(pilot, CastScreen)
+        screen = await confirm(pilot, CastScreen)
         assert not acts(screen_text(app))
-
-
-async def test_a_paste_into_the_field_to_find_stays_there(desktop: Desktop) -> None:
-    async with desktop.window(draft) as (pilot, app):
-        screen = await shelf(pilot, "3", CastScreen)
+        # A paste into the field to find stays there.
         await pilot.press("slash")
         app.post_message(events.Paste("/etc/hosts"))
         await until(pilot, lambda: screen._field.value == "/etc/hosts")
