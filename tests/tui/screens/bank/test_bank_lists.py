@@ -136,8 +136,9 @@ async def test_a_list_that_shows_has_the_keys_again_after_another_tab(desktop: D
         await tab.said("Pinned: 1 item")
 
 
-async def test_space_marks_several_on_which_a_key_acts_at_once(desktop: Desktop) -> None:
+async def test_marked_items_are_those_on_which_a_key_acts_at_once(desktop: Desktop) -> None:
     async with tab3(desktop, shown="6") as tab:
+        # Space marks several on which a key acts at once.
         await tab.press("space", "space")
         assert tab.count.startswith("5 items · 2 marked")
         await tab.press("e")
@@ -149,16 +150,13 @@ async def test_space_marks_several_on_which_a_key_acts_at_once(desktop: Desktop)
         assert first.updated_at == second.updated_at
         await tab.press("t")
         await tab.warned(NO_THREAD)
-
-
-async def test_a_marks_all_items_that_show_and_a_key_acts_on_them(desktop: Desktop) -> None:
-    async with tab3(desktop, shown="6") as tab:
+        # A marks all items that show and a key acts on them.
         await tab.press("space", "a")
         assert tab.count.startswith("5 items · 5 marked")
         await tab.press("a")
         assert "marked" not in tab.count
-        await tab.press("a", "c")
-        await tab.said("Confirmed: 5 items")
+        await tab.press("a", "p")
+        await tab.said("Pinned: 5 items")
 
 
 async def test_what_was_taken_out_is_shown_on_request_and_comes_back_by_the_same_key(
@@ -324,10 +322,11 @@ async def test_the_lists_show_what_one_character_knows_and_what_has_the_words(de
         assert tab.names == ["The lamp goes out"]
 
 
-async def test_words_that_were_typed_for_a_list_are_searched_in_memory_once_that_shows(
+async def test_words_that_were_typed_for_a_list_are_searched_in_memory_and_a_list_is_left_where_it_has_none(
     desktop: Desktop,
 ) -> None:
     async with tab3(desktop) as tab:
+        # Words that were typed for a list are searched in memory once that shows.
         word = next(one.text.split()[0] for one in tab.cell.memory.view.lines.paragraphs if one.text.strip())
         tab.cell.query_one("#memory-search", Input).value = word
         await tab.press()
@@ -335,10 +334,10 @@ async def test_words_that_were_typed_for_a_list_are_searched_in_memory_once_that
         await tab.press("1")
         assert tab.cell.memory.view.matches
         assert str(tab.cell.query_one("#memory-found", Static).content) == tab.cell.memory.found != ""
-
-
-async def test_a_list_is_left_for_the_strip_of_forms_where_memory_has_no_block_yet(desktop: Desktop) -> None:
-    async with tab3(desktop) as tab:
+        tab.cell.query_one("#memory-search", Input).value = ""
+        await tab.press("3")
+        await tab.until(lambda: tab.items.has_focus)
+        # A list is left for the strip of forms where memory has no block yet.
         tab.cell.memory.show_memory((), ())
         tab.items.focus()
         await tab.press("1")

@@ -81,11 +81,12 @@ async def people_of_the_book(pilot: Pilot[Any], app: StoryEngineApp) -> ItemList
 
 
 @pytest.mark.anyio
-async def test_a_key_shows_the_items_of_the_earlier_chapters_and_those_of_this_one_again(
+async def test_items_of_the_earlier_chapters_are_shown_by_a_key_and_changed_in_their_chapter(
     desktop: Desktop,
 ) -> None:
     desktop.script = SCRIPT
     async with desktop.window(make_second, size=(120, 40)) as (pilot, app):
+        # A key shows the items of the earlier chapters and those of this one again.
         items = await shown(pilot, app, "3")
         assert not items.rows
         await pilot.press("b")
@@ -95,6 +96,20 @@ async def test_a_key_shows_the_items_of_the_earlier_chapters_and_those_of_this_o
         assert "Ch." in [column.title for column in items.columns]
         await pilot.press("b")
         await until(pilot, lambda: not items.rows)
+        # An item of an earlier chapter is changed there and a key opens it.
+        items = await people_of_the_book(pilot, app)
+        assert app.session is not None
+        here, wanted = app.session.id, items.rows[0].item
+        await pilot.press("x")
+        await until(pilot, lambda: any(str(one.message) == NOT_HERE for one in app._notifications))
+        await pilot.press("o")
+        await until(pilot, lambda: app.session is not None and app.session.id == wanted.session_id != here)
+        await until(
+            pilot,
+            lambda: app.focused is items and items.chosen is not None and items.chosen.item.id == wanted.id,
+        )
+        # It counts. Whether the GM has seen it depends on which chapter was open when the list was left.
+        assert wanted.id in {one.id for one in await app.session.bank.items()}
 
 
 @pytest.fixture
@@ -137,11 +152,13 @@ def items_are_wide(app: StoryEngineApp) -> bool:
 
 
 @pytest.mark.anyio
-async def test_a_sheet_reads_no_items_of_earlier_chapters_but_states(
-    desktop: Desktop, reads: list[tuple[SessionId, Collection[ItemKind] | None]]
+async def test_a_sheet_goes_on_in_the_next_chapter_and_reads_no_items_of_earlier_ones_but_states(
+    desktop: Desktop,
+    reads: list[tuple[SessionId, Collection[ItemKind] | None]],
 ) -> None:
     desktop.script = SCRIPT
     async with desktop.window(make_played, size=(120, 40)) as (pilot, app):
+        # A sheet reads no items of earlier chapters but states.
         await pilot.press("f3")
         reads.clear()
         await pilot.press("alt+c")
@@ -150,41 +167,11 @@ async def test_a_sheet_reads_no_items_of_earlier_chapters_but_states(
         await until(pilot, lambda: len(items.rows) == 2)
         assert {session_id for session_id, _ in reads} == {row.item.session_id for row in items.rows}
         assert {kinds for _, kinds in reads} == {(ItemKind.STATE,)}
-
-
-@pytest.mark.anyio
-async def test_the_sheet_of_a_character_goes_on_in_the_next_chapter_as_its_input_has_it(
-    desktop: Desktop,
-) -> None:
-    desktop.script = SCRIPT
-    async with desktop.window(make_played, size=(120, 40)) as (pilot, app):
-        await pilot.press("f3", "alt+c")
-        await until(pilot, lambda: isinstance(app.screen, SheetModal))
-        items = app.screen.query_one(ItemList)
-        await until(pilot, lambda: len(items.rows) == 2)
+        # The sheet of a character goes on in the next chapter as its input has it.
         assert [(row.item.text, row.chapter) for row in items.rows] == [
             ("Lost the log book.", 0),
             ("A burn on the left hand.", 1),
         ]
-
-
-@pytest.mark.anyio
-async def test_an_item_of_an_earlier_chapter_is_changed_there_and_a_key_opens_it(desktop: Desktop) -> None:
-    desktop.script = SCRIPT
-    async with desktop.window(make_second, size=(120, 40)) as (pilot, app):
-        items = await people_of_the_book(pilot, app)
-        assert app.session is not None
-        here, wanted = app.session.id, items.rows[0].item
-        await pilot.press("x")
-        await until(pilot, lambda: any(str(one.message) == NOT_HERE for one in app._notifications))
-        await pilot.press("o")
-        await until(pilot, lambda: app.session is not None and app.session.id == wanted.session_id != here)
-        await until(
-            pilot,
-            lambda: app.focused is items and items.chosen is not None and items.chosen.item.id == wanted.id,
-        )
-        # It counts. Whether the GM has seen it depends on which chapter was open when the list was left.
-        assert wanted.id in {one.id for one in await app.session.bank.items()}
 
 
 @pytest.mark.anyio

@@ -71,12 +71,22 @@ async def show_list(pilot: Pilot[Any], app: StoryEngineApp, key: str) -> None:
     await until(pilot, lambda: cell.query_one(ItemList).has_focus)
 
 
-def test_picture_of_the_people_as_one_character_knows_them(shown: Shown) -> None:
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+def test_pictures_of_the_details_of_an_item_and_of_the_people_as_one_character_knows_them(
+    shown: Shown,
+) -> None:
+    async def details(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await show_list(pilot, app, "3")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ItemScreen))
+        view = app.screen.query_one(PassageView)
+        await until(pilot, lambda: "How it was changed" in view.lines.text)
+
+    async def people(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
         await pilot.press("f12", "down")
 
-    assert shown(act)
+    assert shown(details, people)
 
 
 def test_picture_of_the_facts_of_which_two_are_pinned(shown: Shown) -> None:
@@ -114,17 +124,6 @@ def test_picture_of_a_bank_with_nothing_in_it(desktop: Desktop, pictures_match: 
         await settled(pilot)
 
     assert pictures_match(desktop.app(), run_before=run_before)
-
-
-def test_picture_of_the_details_of_an_item(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
-        await show_list(pilot, app, "3")
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ItemScreen))
-        view = app.screen.query_one(PassageView)
-        await until(pilot, lambda: "How it was changed" in view.lines.text)
-
-    assert shown(act)
 
 
 def test_picture_of_an_event_that_is_edited_and_refused(shown: Shown) -> None:

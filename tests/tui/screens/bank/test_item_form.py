@@ -18,8 +18,42 @@ from tests.tui.rooms.bank_tab import tab3
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_words_of_an_item_are_edited_and_stay_with_those_who_knew_it(desktop: Desktop) -> None:
-    async with tab3(desktop, shown="5") as tab:
+async def test_an_item_of_every_kind_is_edited_stored_and_undone_and_one_of_the_gms_own_is_added(
+    desktop: Desktop,
+) -> None:
+    async with tab3(desktop, shown="6") as tab:
+        # How an item is recalled and whom it is about are edited in its form.
+        await tab.press("down")
+        chosen = tab.items.chosen
+        assert chosen is not None
+        assert chosen.item.kind is ItemKind.STATE
+        await tab.press("e")
+        await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
+        screen = tab.app.screen
+        for name, typed in (("confidence", "0.9"), ("decay", "never"), ("until", "40")):
+            screen.query_one(f"#{name}", CappedTextArea).load_text(typed)
+        screen.query_one("#about", Select).value = Slot.ORANGE.value
+        screen.query_one("#is_over", Select).value = True
+        await tab.press("ctrl+s")
+        await tab.said("Stored; u undoes it")
+        stored = await tab.stored(chosen.item.id.int)
+        assert (stored.confidence, stored.decay_rate, stored.expires_at) == (0.9, 0.0, 40)
+        assert stored.about is Slot.ORANGE
+        assert isinstance(stored.details, StateDetails)
+        assert stored.details.is_over
+        await tab.until(lambda: "over" in screen_text(tab.app))
+        tab.items.go_to(stored.id)
+        await tab.press("enter")
+        await tab.until(lambda: isinstance(tab.app.screen, ItemScreen))
+        view = tab.app.screen.query_one(PassageView)
+        await tab.until(lambda: "How it was changed" in view.lines.text)
+        for line in ("Confidence: 0.90", "Fading: never", "Recalled no longer after prompt 40"):
+            assert line in view.lines.text
+        assert "fading, before" in view.lines.text
+        await tab.press("escape")
+        await tab.press("5")
+        await tab.until(lambda: tab.items.has_focus)
+        # The words of an item are edited and stay with those who knew it.
         await tab.press("e")
         await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
         tab.app.screen.query_one("#sentiment", CappedTextArea).load_text("-0,5")
@@ -52,41 +86,9 @@ async def test_the_words_of_an_item_are_edited_and_stay_with_those_who_knew_it(d
         await tab.press("t")
         await tab.said("Closed: 1 item")
         await tab.until(lambda: "closed" in screen_text(tab.app))
-
-
-async def test_how_an_item_is_recalled_and_whom_it_is_about_are_edited_in_its_form(desktop: Desktop) -> None:
-    async with tab3(desktop, shown="6") as tab:
-        await tab.press("down")
-        chosen = tab.items.chosen
-        assert chosen is not None
-        assert chosen.item.kind is ItemKind.STATE
-        await tab.press("e")
-        await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
-        screen = tab.app.screen
-        for name, typed in (("confidence", "0.9"), ("decay", "never"), ("until", "40")):
-            screen.query_one(f"#{name}", CappedTextArea).load_text(typed)
-        screen.query_one("#about", Select).value = Slot.ORANGE.value
-        screen.query_one("#is_over", Select).value = True
-        await tab.press("ctrl+s")
-        await tab.said("Stored; u undoes it")
-        stored = await tab.stored(chosen.item.id.int)
-        assert (stored.confidence, stored.decay_rate, stored.expires_at) == (0.9, 0.0, 40)
-        assert stored.about is Slot.ORANGE
-        assert isinstance(stored.details, StateDetails)
-        assert stored.details.is_over
-        await tab.until(lambda: "over" in screen_text(tab.app))
-        tab.items.go_to(stored.id)
-        await tab.press("enter")
-        await tab.until(lambda: isinstance(tab.app.screen, ItemScreen))
-        view = tab.app.screen.query_one(PassageView)
-        await tab.until(lambda: "How it was changed" in view.lines.text)
-        for line in ("Confidence: 0.90", "Fading: never", "Recalled no longer after prompt 40"):
-            assert line in view.lines.text
-        assert "fading, before" in view.lines.text
-
-
-async def test_details_that_are_typed_are_stored_shown_and_undone(desktop: Desktop) -> None:
-    async with tab3(desktop, shown="3") as tab:
+        await tab.press("3")
+        await tab.until(lambda: tab.items.has_focus)
+        # Details that are typed are stored, shown and undone.
         before = await tab.stored(1)
         await tab.press("e")
         await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
@@ -106,10 +108,9 @@ async def test_details_that_are_typed_are_stored_shown_and_undone(desktop: Deskt
         await tab.press("escape", "u")
         await tab.said("Undone for “Tobias [/x]”")
         assert (await tab.stored(1)).details == before.details
-
-
-async def test_what_a_quote_proves_is_typed_by_names_and_ids_and_undone(desktop: Desktop) -> None:
-    async with tab3(desktop, shown="7") as tab:
+        await tab.press("7")
+        await tab.until(lambda: tab.items.has_focus)
+        # What a quote proves is typed by names and ids and undone.
         await tab.press("e")
         await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
         field = tab.app.screen.query_one("#data_item_ids", CappedTextArea)
@@ -133,10 +134,9 @@ async def test_what_a_quote_proves_is_typed_by_names_and_ids_and_undone(desktop:
         await tab.press("escape", "u")
         await tab.said("Undone for “")
         assert (await tab.stored(10)).details == QuoteDetails(speaker="Mira")
-
-
-async def test_an_item_of_the_gms_own_is_added_for_those_who_are_ticked(desktop: Desktop) -> None:
-    async with tab3(desktop, shown="4") as tab:
+        await tab.press("4")
+        await tab.until(lambda: tab.items.has_focus)
+        # An item of the GM's own is added for those who are ticked.
         await tab.press("plus")
         await tab.until(lambda: isinstance(tab.app.screen, AddItemModal))
         screen = tab.app.screen

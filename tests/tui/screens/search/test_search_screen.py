@@ -79,31 +79,6 @@ async def choose(pilot: Pilot[Any], screen: SearchScreen, where: str, what: str 
 
 
 @pytest.mark.anyio
-async def test_the_list_narrows_as_words_are_typed_and_enter_goes_to_the_words_in_the_transcript(
-    desktop: Desktop,
-) -> None:
-    async with desktop.window(tell) as (pilot, app):
-        screen = await searching(pilot, app, "bras")
-        await until(
-            pilot,
-            lambda: (
-                ["Transcript, prompt 1", "GM: Where is the brass [/x] key?"]
-                in [[where, what.lstrip("…")] for where, what in cells(screen)]
-            ),
-        )
-        await pilot.press(*"zz")
-        await until(pilot, lambda: not cells(screen))
-        await until(pilot, lambda: screen.query_one("#empty", Static).display)
-        await pilot.press("backspace", "backspace")
-        await until(pilot, lambda: cells(screen))
-        await choose(pilot, screen, "Transcript, prompt 1", "GM: ")
-        view = app.chapter.query_one(TranscriptPanel).transcript
-        await until(pilot, lambda: view.selection.text_in_one == "brass")
-        assert app.chapter.active_tab == "play"
-        assert app.focused is view
-
-
-@pytest.mark.anyio
 async def test_enter_goes_to_the_words_in_memory(desktop: Desktop) -> None:
     desktop.script = SCRIPT
     async with desktop.window(lambda engine: make_active(engine, 8)) as (pilot, app):
@@ -208,29 +183,73 @@ async def test_a_hit_in_another_chapter_opens_that_chapter_first(desktop: Deskto
 
 
 @pytest.mark.anyio
-async def test_a_prompt_that_the_transcript_does_not_show_is_shown_over_it(desktop: Desktop) -> None:
+async def test_the_list_narrows_as_words_are_typed_and_enter_goes_to_what_they_find_in_the_transcript(
+    desktop: Desktop,
+) -> None:
+    troubles = [StorageError(ErrorCode.STORAGE_LOAD_FAILED, "The database is away.")]
+
+    async def search(text: str, is_wide: bool) -> Searched:
+        if troubles:
+            raise troubles.pop()
+        return Searched(unread=(2,))
+
     async with desktop.window(tell) as (pilot, app):
+        # A chapter in no book offers no book and the palette has the search.
+        screen = await searching(pilot, app, "")
+        assert screen.check_action("widen", ()) is False
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert "Search" in {command.title for command in app.get_system_commands(app.screen)}
+        # A search that failed is forgotten once one succeeds.
+        screen = SearchScreen(search, is_in_book=False)
+        app.push_screen(screen)
+        await until(pilot, lambda: app.screen is screen and screen.focused is not None)
+        banner = screen.query_one("#trouble", Banner)
+        await pilot.press("a")
+        await until(pilot, lambda: banner.is_shown)
+        await pilot.press("b")
+        await until(pilot, lambda: not banner.is_shown)
+        heading = screen.query_one("#heading", Static)
+        assert str(heading.content) == "Search this chapter · chapter 2 cannot be read"
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        # The list narrows as words are typed and Enter goes to the words in the transcript.
+        screen = await searching(pilot, app, "bras")
+        await until(
+            pilot,
+            lambda: (
+                ["Transcript, prompt 1", "GM: Where is the brass [/x] key?"]
+                in [[where, what.lstrip("…")] for where, what in cells(screen)]
+            ),
+        )
+        await pilot.press(*"zz")
+        await until(pilot, lambda: not cells(screen))
+        await until(pilot, lambda: screen.query_one("#empty", Static).display)
+        await pilot.press("backspace", "backspace")
+        await until(pilot, lambda: cells(screen))
+        await choose(pilot, screen, "Transcript, prompt 1", "GM: ")
+        view = app.chapter.query_one(TranscriptPanel).transcript
+        await until(pilot, lambda: view.selection.text_in_one == "brass")
+        assert app.chapter.active_tab == "play"
+        assert app.focused is view
+        # Enter goes to what the words in the field find and not to what was found before.
+        screen = await searching(pilot, app, "bras")
+        await until(pilot, lambda: cells(screen))
+        await pilot.press("ctrl+u", *"boat", "enter")
+        await until(pilot, lambda: app.screen is app.chapter)
+        await until(pilot, lambda: view.selection.text_in_one == "boat")
+        # A prompt that the transcript does not show is shown over it.
         page = app.chapter.query_one(PlayPane)
         await until(pilot, lambda: app.chapter.active_tab == "play")
         page.reading.load((), page.session.snapshot.session)
         screen = await searching(pilot, app, "bras")
         await choose(pilot, screen, "Transcript, prompt 1", "GM: ")
         await until(pilot, lambda: isinstance(app.screen, PromptScreen))
-        view = app.screen.query_one(PassageView)
-        await until(pilot, lambda: view.selection.text_in_one == "brass")
-        assert "1) Where is the brass [/x] key?" in view.lines.text
+        over = app.screen.query_one(PassageView)
+        await until(pilot, lambda: over.selection.text_in_one == "brass")
+        assert "1) Where is the brass [/x] key?" in over.lines.text
         await pilot.press("escape", "escape")
         await until(pilot, lambda: app.screen is app.chapter)
-
-
-@pytest.mark.anyio
-async def test_a_chapter_in_no_book_offers_no_book_and_the_palette_has_the_search(desktop: Desktop) -> None:
-    async with desktop.window(tell) as (pilot, app):
-        screen = await searching(pilot, app, "")
-        assert screen.check_action("widen", ()) is False
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is app.chapter)
-        assert "Search" in {command.title for command in app.get_system_commands(app.screen)}
 
 
 def test_what_is_found_for_words(desktop: Desktop, pictures_match: PicturesMatch) -> None:
@@ -243,39 +262,3 @@ def test_what_is_found_for_words(desktop: Desktop, pictures_match: PicturesMatch
         await until(pilot, lambda: len(cells(screen)) > 1)
 
     assert pictures_match(desktop.app(), run_before)
-
-
-@pytest.mark.anyio
-async def test_enter_goes_to_what_the_words_in_the_field_find_and_not_to_what_was_found_before(
-    desktop: Desktop,
-) -> None:
-    async with desktop.window(tell) as (pilot, app):
-        screen = await searching(pilot, app, "bras")
-        await until(pilot, lambda: cells(screen))
-        await pilot.press("ctrl+u", *"boat", "enter")
-        await until(pilot, lambda: app.screen is app.chapter)
-        view = app.chapter.query_one(TranscriptPanel).transcript
-        await until(pilot, lambda: bool(view.selection.text_in_one))
-        assert view.selection.text_in_one == "boat"
-
-
-@pytest.mark.anyio
-async def test_a_search_that_failed_is_forgotten_once_one_succeeds(desktop: Desktop) -> None:
-    troubles = [StorageError(ErrorCode.STORAGE_LOAD_FAILED, "The database is away.")]
-
-    async def search(text: str, is_wide: bool) -> Searched:
-        if troubles:
-            raise troubles.pop()
-        return Searched(unread=(2,))
-
-    async with desktop.window(tell) as (pilot, app):
-        screen = SearchScreen(search, is_in_book=False)
-        app.push_screen(screen)
-        await until(pilot, lambda: app.screen is screen and screen.focused is not None)
-        banner = screen.query_one("#trouble", Banner)
-        await pilot.press("a")
-        await until(pilot, lambda: banner.is_shown)
-        await pilot.press("b")
-        await until(pilot, lambda: not banner.is_shown)
-        heading = screen.query_one("#heading", Static)
-        assert str(heading.content) == "Search this chapter · chapter 2 cannot be read"

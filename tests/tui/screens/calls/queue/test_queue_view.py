@@ -128,8 +128,11 @@ async def at_queue(desktop: Desktop, queue: QueueDouble | None = None) -> AsyncI
         yield await _shown(pilot, queue or QueueDouble())
 
 
-async def test_the_queue_says_what_runs_waits_and_failed_in_all_chapters(desktop: Desktop) -> None:
+async def test_the_queue_says_what_runs_waits_and_failed_and_each_key_acts_on_what_it_fits(
+    desktop: Desktop,
+) -> None:
     async with at_queue(desktop) as shown:
+        # The queue says what runs, waits and failed in all chapters.
         assert [row[1:3] for row in shown.rows] == [
             ["The lighthouse", "2 Jonas [/x]: The lamp [/b] goes out."],
             ["The lighthouse", "2 Jonas [/x]: Row!"],
@@ -144,6 +147,31 @@ async def test_the_queue_says_what_runs_waits_and_failed_in_all_chapters(desktop
         ]
         assert shown.totals == "1 running · 2 waiting · 1 failed"
         assert shown.app.screen.query_one(QueueView).table.max_scroll_x == 0, "nothing is cut off"
+        # A key that does not fit the request does nothing.
+        await shown.pilot.press("d", "u", "e", "ctrl+r", "t", "c", "down", "s")
+        await shown.pilot.pause()
+        assert shown.queue.told == []
+        assert isinstance(shown.app.screen, CallsScreen)
+        # P pauses the queue, and P goes on.
+        await shown.pilot.press("p")
+        await until(shown.pilot, lambda: shown.totals.startswith("Paused, nothing new begins; p goes on"))
+        await shown.pilot.press("p")
+        await until(shown.pilot, lambda: shown.totals.startswith("1 running"))
+        assert shown.queue.told == [("pause",), ("resume",)]
+        shown.app.screen.query_one(QueueView).table.move_cursor(row=0)
+        # Each key acts on the request under the cursor.
+        ids = [entry.request.id for entry in shown.queue.listed]
+        await shown.pilot.press("s")
+        await shown.until_told("stop", ids[0])
+        await shown.pilot.press("down", "u")
+        await shown.until_told("move_up", ids[1])
+        await shown.pilot.press("down", "t")
+        await shown.until_told("recall", ELSEWHERE)
+        await shown.pilot.press("down", "ctrl+r")
+        await shown.until_told("retry", ids[3])
+        await shown.pilot.press("d")
+        await shown.until_told("drop", ids[3])
+        await until(shown.pilot, lambda: len(shown.rows) == 3)
 
 
 async def test_a_call_whose_program_was_killed_is_told_as_interrupted_and_cannot_be_stopped(
@@ -157,15 +185,6 @@ async def test_a_call_whose_program_was_killed_is_told_as_interrupted_and_cannot
         await shown.pilot.press("s", "p")
         await shown.until_told("pause")
         assert queue.told == [("pause",)]
-
-
-async def test_p_pauses_the_queue_and_p_goes_on(desktop: Desktop) -> None:
-    async with at_queue(desktop) as shown:
-        await shown.pilot.press("p")
-        await until(shown.pilot, lambda: shown.totals.startswith("Paused, nothing new begins; p goes on"))
-        await shown.pilot.press("p")
-        await until(shown.pilot, lambda: shown.totals.startswith("1 running"))
-        assert shown.queue.told == [("pause",), ("resume",)]
 
 
 async def test_what_a_key_asked_for_is_done_where_esc_comes_right_after_it(
@@ -241,32 +260,11 @@ async def test_keys_are_forgotten_when_the_queue_cannot_be_read(desktop: Desktop
         await until(shown.pilot, lambda: shown.app.screen is shown.app.chapter)
 
 
-async def test_each_key_acts_on_the_request_under_the_cursor(desktop: Desktop) -> None:
+async def test_a_prompt_that_waits_is_edited_and_an_edit_that_comes_too_late_is_not_lost(
+    desktop: Desktop,
+) -> None:
     async with at_queue(desktop) as shown:
-        ids = [entry.request.id for entry in shown.queue.listed]
-        await shown.pilot.press("s")
-        await shown.until_told("stop", ids[0])
-        await shown.pilot.press("down", "u")
-        await shown.until_told("move_up", ids[1])
-        await shown.pilot.press("down", "t")
-        await shown.until_told("recall", ELSEWHERE)
-        await shown.pilot.press("down", "ctrl+r")
-        await shown.until_told("retry", ids[3])
-        await shown.pilot.press("d")
-        await shown.until_told("drop", ids[3])
-        await until(shown.pilot, lambda: len(shown.rows) == 3)
-
-
-async def test_a_key_that_does_not_fit_the_request_does_nothing(desktop: Desktop) -> None:
-    async with at_queue(desktop) as shown:
-        await shown.pilot.press("d", "u", "e", "ctrl+r", "t", "c", "down", "s")
-        await shown.pilot.pause()
-        assert shown.queue.told == []
-        assert isinstance(shown.app.screen, CallsScreen)
-
-
-async def test_a_prompt_that_waits_is_edited(desktop: Desktop) -> None:
-    async with at_queue(desktop) as shown:
+        # A prompt that waits is edited.
         await shown.pilot.press("down", "e")
         await until(shown.pilot, lambda: isinstance(shown.app.screen, PromptModal))
         dialog = shown.app.screen
@@ -274,10 +272,8 @@ async def test_a_prompt_that_waits_is_edited(desktop: Desktop) -> None:
         await shown.pilot.press(*" Now", "tab", "tab", "enter")
         await shown.until_told("edit", shown.queue.listed[1].request.id, "Row! Now")
         await until(shown.pilot, lambda: isinstance(shown.app.screen, CallsScreen))
-
-
-async def test_an_edit_that_comes_too_late_is_refused_with_the_reason_and_not_lost(desktop: Desktop) -> None:
-    async with at_queue(desktop) as shown:
+        await shown.pilot.press("up")
+        # An edit that comes too late is refused with the reason and not lost.
         await shown.pilot.press("down", "e")
         await until(shown.pilot, lambda: isinstance(shown.app.screen, PromptModal))
         shown.queue.refuses = "It has begun [/x]."
@@ -346,21 +342,19 @@ def test_picture_of_a_paused_queue(desktop: Desktop, pictures_match: PicturesMat
     assert pictures_match(desktop.app(), run_before=show)
 
 
-async def test_the_queue_follows_what_happens_in_the_open_chapter(desktop: Desktop) -> None:
+async def test_the_queue_follows_what_happens_and_the_cursor_stays_on_its_request(desktop: Desktop) -> None:
     async with at_queue(desktop) as shown:
+        # The queue follows what happens in the open chapter.
         assert len(shown.rows) == 4
         shown.queue.listed.pop()
         assert shown.app.session is not None
         await shown.app.session.edits.retitle("Another title")
         await until(shown.pilot, lambda: len(shown.rows) == 3)
-
-
-async def test_the_cursor_stays_on_its_request_when_those_before_it_are_done(desktop: Desktop) -> None:
-    async with at_queue(desktop) as shown:
+        # The cursor stays on its request when those before it are done.
         await shown.pilot.press("down", "down")
         del shown.queue.listed[0]
         view = shown.app.screen.query_one(QueueView)
         view.post_message(QueueView.ReloadWanted())
-        await until(shown.pilot, lambda: len(shown.rows) == 3)
+        await until(shown.pilot, lambda: len(shown.rows) == 2)
         await shown.pilot.press("d")
         await shown.until_told("drop", RequestId(UUID(int=3)))
