@@ -87,15 +87,18 @@ async def test_the_keys_of_a_panel_that_is_only_read_offer_no_sending(desktop: D
         assert not {"Send", "New line"} & set(offered)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_the_characters_are_in_sight_while_the_world_is_written(
-    desktop: Desktop, size: tuple[int, int]
-) -> None:
-    async with desktop.window(make_draft, size=size) as (pilot, app):
+async def test_the_characters_are_in_sight_while_the_world_is_written(desktop: Desktop) -> None:
+    async with desktop.window(make_draft, size=(80, 24)) as (pilot, app):
         await settled(pilot)
         assert app.focused is app.chapter.query_one("#world")
         assert "[1 Mira ✎]" in screen_text(app)
         await in_the_identity(pilot, app)
+        await settled(pilot)
+        assert "[1 Mira ✎]" in screen_text(app)
+        await pilot.resize_terminal(120, 40)
+        await settled(pilot)
+        assert "[1 Mira ✎]" in screen_text(app)
+        app.chapter.query_one("#world").focus()
         await settled(pilot)
         assert "[1 Mira ✎]" in screen_text(app)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 from textual.screen import Screen
 
 from core.domain.requests.request import NarrativeRequest
@@ -64,30 +65,36 @@ async def test_every_tab_has_a_chapter_that_was_opened_by_a_screen_that_closed_a
         await until(pilot, lambda: "Followed" in screen_text(app))
 
 
-@pytest.mark.parametrize("go", [another, a_branch, a_new_one, the_archive])
-async def test_a_narrative_that_is_being_written_is_stopped_only_after_a_question(
-    desktop: Desktop, go: Go
-) -> None:
+async def test_a_narrative_that_is_being_written_is_stopped_only_after_a_question(desktop: Desktop) -> None:
     desktop.script = HELD
     async with desktop.window(make_ended) as (pilot, app):
-        session = app.session
-        assert session is not None
-        await session.build_narrative()
-        await until(pilot, lambda: is_writing(app))
-        stored = len(await app.workspace.require_engine().sessions())
-        for answer in ("escape", "tab"):
-            app.do(go(app))
-            await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
-            await until(pilot, lambda: "The writing of the chapter is stopped;" in screen_text(app))
-            await pilot.press(answer)
-            if answer == "escape":
-                await until(pilot, lambda: app.screen is app.chapter)
-                assert app.session is session
-                assert is_writing(app)
-        made = len(await app.workspace.require_engine().sessions()) - stored
-        assert made == (2 if go is another else 0), "no chapter is made before the answer"
-        await pilot.press("enter")
-        await until(pilot, lambda: app.session not in (None, session))
+        assert app.session is not None
+        written = app.session.id
+        for go in (another, a_branch, a_new_one, the_archive):
+            await app.workspace.open(written)
+            await leave_after_a_question(pilot, app, go)
+
+
+async def leave_after_a_question(pilot: Pilot[Any], app: StoryEngineApp, go: Go) -> None:
+    """Have the chapter written; stay at the first question, and leave at the second."""
+    session = app.session
+    assert session is not None
+    await session.build_narrative()
+    await until(pilot, lambda: is_writing(app))
+    stored = len(await app.workspace.require_engine().sessions())
+    for answer in ("escape", "tab"):
+        app.do(go(app))
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await until(pilot, lambda: "The writing of the chapter is stopped;" in screen_text(app))
+        await pilot.press(answer)
+        if answer == "escape":
+            await until(pilot, lambda: app.screen is app.chapter)
+            assert app.session is session
+            assert is_writing(app)
+    made = len(await app.workspace.require_engine().sessions()) - stored
+    assert made == (2 if go is another else 0), "no chapter is made before the answer"
+    await pilot.press("enter")
+    await until(pilot, lambda: app.session not in (None, session) and app.chapter.is_open)
 
 
 async def test_a_chapter_that_is_reset_while_it_is_written_is_replaced_without_another_question(

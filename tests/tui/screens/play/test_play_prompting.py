@@ -13,10 +13,11 @@ from tests.tui.rooms.play_table import gate as gate
 pytestmark = pytest.mark.anyio
 
 
-async def test_an_empty_chapter_begins_with_the_first_character_and_enter_on_nothing_sends_nothing(
+async def test_an_empty_chapter_begins_with_the_first_character_and_the_gm_picks_any_panel(
     desktop: Desktop,
 ) -> None:
     async with at_table(desktop) as table:
+        # An empty chapter begins with the first character and Enter on nothing sends nothing.
         assert table.slot() is Slot.RED
         assert table.area(Slot.RED).has_focus
         assert table.counter == "0/60,000"
@@ -27,6 +28,29 @@ async def test_an_empty_chapter_begins_with_the_first_character_and_enter_on_not
         assert not table.snapshot.requests
         assert table.text(Slot.RED) == "  "
         assert table.trouble() == ""
+        table.area(Slot.RED).clear()
+        # Arrows stay among the entries, Enter goes in and so does a click.
+        await table.pilot.press("tab", "right")
+        assert table.area(Slot.ORANGE).display
+        assert table.pane.query_one(SlotEntries).has_focus
+        await table.pilot.press("right", "enter")
+        assert table.slot() is Slot.YELLOW
+        assert table.area(Slot.YELLOW).has_focus
+        entries = table.pane.query_one(SlotEntries)
+        x = next(x for x in range(60) if entries.key_at(x) == "red")
+        await table.pilot.click(SlotEntries, offset=(x + 2, 0))
+        assert table.slot() is Slot.RED
+        assert table.area(Slot.RED).has_focus
+        # The GM picks any panel by key.
+        seen = []
+        for keys in (["ctrl+n"], ["ctrl+n", "ctrl+n"], ["tab", "3"], ["alt+2"]):
+            await table.pilot.press(*keys)
+            seen.append(table.slot())
+            assert table.area(table.slot()).has_focus
+        assert seen == [Slot.ORANGE, Slot.RED, Slot.YELLOW, Slot.ORANGE]
+        await table.play("Out of order")
+        assert (await table.events())[1].slot is Slot.ORANGE
+        assert table.slot() is Slot.YELLOW
 
 
 async def test_enter_sends_and_the_reply_is_shown_with_its_prefix(desktop: Desktop) -> None:
@@ -74,34 +98,6 @@ async def test_the_panel_moves_on_and_around(desktop: Desktop) -> None:
             assert table.area(table.slot()).has_focus
         assert seen == [Slot.RED, Slot.ORANGE, Slot.YELLOW, Slot.RED]
         assert [event.slot for event in await table.events() if event.slot] == seen
-
-
-async def test_the_gm_picks_any_panel_by_key(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
-        seen = []
-        for keys in (["ctrl+n"], ["ctrl+n", "ctrl+n"], ["tab", "3"], ["alt+2"]):
-            await table.pilot.press(*keys)
-            seen.append(table.slot())
-            assert table.area(table.slot()).has_focus
-        assert seen == [Slot.ORANGE, Slot.RED, Slot.YELLOW, Slot.ORANGE]
-        await table.play("Out of order")
-        assert (await table.events())[1].slot is Slot.ORANGE
-        assert table.slot() is Slot.YELLOW
-
-
-async def test_arrows_stay_among_the_entries_enter_goes_in_and_so_does_a_click(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
-        await table.pilot.press("tab", "right")
-        assert table.area(Slot.ORANGE).display
-        assert table.pane.query_one(SlotEntries).has_focus
-        await table.pilot.press("right", "enter")
-        assert table.slot() is Slot.YELLOW
-        assert table.area(Slot.YELLOW).has_focus
-        entries = table.pane.query_one(SlotEntries)
-        x = next(x for x in range(60) if entries.key_at(x) == "red")
-        await table.pilot.click(SlotEntries, offset=(x + 2, 0))
-        assert table.slot() is Slot.RED
-        assert table.area(Slot.RED).has_focus
 
 
 async def test_the_entries_have_number_and_name_and_names_are_data(desktop: Desktop) -> None:

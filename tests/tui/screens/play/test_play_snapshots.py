@@ -97,15 +97,6 @@ def test_read_only(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(act, prompts=3)
 
 
-def test_end_question(shown: Shown) -> None:
-    async def act(table: Table) -> None:
-        await table.type("not sent yet")
-        await table.pilot.press("f8")
-        await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
-
-    assert shown(act, prompts=3)
-
-
 async def _reroll(table: Table) -> None:
     await table.pilot.press("f9")
     await table.until(lambda: table.pane.query_one(TakeLine).display and not table.transcript.is_streaming)
@@ -139,7 +130,7 @@ def test_stopped(shown: Shown, gate: Gate) -> None:
     assert shown(act, prompts=1)
 
 
-def test_marking_and_the_question_of_a_branch(shown: Shown) -> None:
+def test_marking_and_the_questions_of_a_branch_and_of_the_end(shown: Shown) -> None:
     async def marking(table: Table) -> None:
         table.transcript.focus()
         await table.pilot.press("v", "up")
@@ -148,7 +139,14 @@ def test_marking_and_the_question_of_a_branch(shown: Shown) -> None:
         await table.pilot.press("up", "b")
         await table.until(lambda: isinstance(table.app.screen, BranchModal))
 
-    assert shown(marking, branch, prompts=3)
+    async def end(table: Table) -> None:
+        await table.pilot.press("escape", "escape")
+        await table.until(lambda: table.app.screen is table.app.screen_stack[0])
+        await table.type("not sent yet")
+        await table.pilot.press("f8")
+        await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
+
+    assert shown(marking, branch, end, prompts=3)
 
 
 def test_correcting_a_reply_and_two_takes_of_it(shown: Shown) -> None:

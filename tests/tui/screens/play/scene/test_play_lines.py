@@ -111,11 +111,8 @@ async def test_a_line_that_is_refused_stays_in_the_dialog_with_the_reason(
         assert [line.text for line in await lines(table)] == ["The lamp goes out."]
 
 
-@pytest.mark.parametrize(("kind", "action"), [(NarrationModal, "add_line"), (SceneModal, "begin_scene")])
-async def test_a_line_that_was_begun_is_there_when_the_dialog_opens_again(
-    desktop: Desktop, kind: type[NarrationModal], action: str
-) -> None:
-    async with at_table(desktop) as table:
+async def test_a_line_that_was_begun_is_there_when_the_dialog_opens_again(desktop: Desktop) -> None:
+    async def begin(table: Table, kind: type[NarrationModal], action: str) -> None:
         await dialog(table, kind, action)
         await table.type("The lamp")
         await table.pilot.press("escape")
@@ -125,13 +122,12 @@ async def test_a_line_that_was_begun_is_there_when_the_dialog_opens_again(
         await store(table, opened)
         opened = await dialog(table, kind, action)
         assert opened.query_one(CappedTextArea).text == ""
+        await table.pilot.press("escape")
+        await table.until(lambda: not isinstance(table.app.screen, kind))
 
-
-async def test_a_line_without_text_is_refused_in_the_dialog(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
-        opened = await dialog(table, NarrationModal, "add_line")
-        opened.query_one("#store", Button).press()
-        await table.until(lambda: "no text" in refusal(opened))
+        await begin(table, NarrationModal, "add_line")
+        await begin(table, SceneModal, "begin_scene")
 
 
 async def test_dice_are_rolled_by_their_key_and_those_rolled_last_are_offered(desktop: Desktop) -> None:
@@ -148,8 +144,11 @@ async def test_dice_are_rolled_by_their_key_and_those_rolled_last_are_offered(de
         assert opened.query_one(CappedTextArea).text == "2d6"
 
 
-async def test_what_are_no_dice_is_said_in_the_dialog(desktop: Desktop) -> None:
+async def test_what_are_no_dice_and_a_line_without_text_are_refused_in_their_dialogs(
+    desktop: Desktop,
+) -> None:
     async with at_table(desktop) as table:
+        # What are no dice is said in the dialog.
         opened = await dialog(table, DiceModal, "roll_dice")
         await table.type("[b]x")
         await table.pilot.press("enter")
@@ -158,6 +157,10 @@ async def test_what_are_no_dice_is_said_in_the_dialog(desktop: Desktop) -> None:
         await table.pilot.press("tab", "enter", "escape")
         await table.until(lambda: not isinstance(table.app.screen, DiceModal))
         assert await lines(table) == []
+        # A line without text is refused in the dialog.
+        opened = await dialog(table, NarrationModal, "add_line")
+        opened.query_one("#store", Button).press()
+        await table.until(lambda: "no text" in refusal(opened))
 
 
 async def test_enter_ticks_and_presses_where_it_does_not_roll(desktop: Desktop) -> None:

@@ -45,8 +45,11 @@ async def see_as(table: Table, slot: Slot) -> None:
     assert whose(table).startswith(f"{int(slot)} ")
 
 
-async def test_f12_goes_through_the_characters_and_back_to_everything(desktop: Desktop) -> None:
+async def test_f12_goes_through_the_characters_and_esc_or_a_button_back_to_everything(
+    desktop: Desktop,
+) -> None:
     async with at_table(desktop) as table:
+        # F12 goes through the characters and back to everything.
         await played(table)
         seen = []
         for _ in range(4):
@@ -62,11 +65,16 @@ async def test_f12_goes_through_the_characters_and_back_to_everything(desktop: D
             ("", everything),
         ]
         assert not table.pane.query_one(ViewpointLine).children
-
-
-async def test_esc_and_a_button_show_everything_again_and_the_panel_stays_usable(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
-        await played(table)
+        # A view follows undo and redo.
+        await see_as(table, ORANGE)
+        await table.session.takes.undo()
+        await table.until(lambda: table.transcript.text == "")
+        await table.session.takes.redo()
+        await table.until(lambda: table.transcript.text == COMMON)
+        assert whose(table) == "2 Jonas [/x]"
+        await table.pilot.press("escape")
+        await table.until(lambda: whose(table) == "")
+        # Esc and a button show everything again and the panel stays usable.
         await see_as(table, ORANGE)
         await table.type("still here")
         assert table.text(table.slot()) == "still here"
@@ -123,17 +131,6 @@ async def test_a_reply_goes_on_streaming_when_the_view_changes(desktop: Desktop,
         assert table.transcript.text == "1) HOLD on\n\nMira: I hold on. Then I let go."
 
 
-async def test_a_view_follows_undo_and_redo(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
-        await played(table)
-        await see_as(table, ORANGE)
-        await table.session.takes.undo()
-        await table.until(lambda: table.transcript.text == "")
-        await table.session.takes.redo()
-        await table.until(lambda: table.transcript.text == COMMON)
-        assert whose(table) == "2 Jonas [/x]"
-
-
 async def test_a_window_that_reads_along_has_the_views_and_none_of_the_changes(desktop: Desktop) -> None:
     async with at_table(desktop) as writer:
         await played(writer)
@@ -165,12 +162,23 @@ async def test_a_story_of_which_a_character_missed_the_beginning_is_not_called_t
         assert view.next_index == 3
 
 
-async def test_the_exact_next_input_is_shown_with_the_text_of_the_panel(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+async def test_the_exact_next_input_is_shown_with_what_was_heard_and_the_text_of_the_panel(
+    desktop: Desktop,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     copied: list[str] = []
     async with at_window(desktop) as table:
+        # What Mira is given has what was whispered to her.
         await played(table)
+        await table.pilot.press("alt+1")
+        await table.pane.run_action("next_input")
+        await table.until(lambda: isinstance(table.app.screen, NextInputScreen))
+        view = table.app.screen.query_one(PassageView)
+        await table.until(lambda: view.lines.paragraphs)
+        assert "Psst" in view.lines.text
+        await table.pilot.press("escape")
+        await table.until(lambda: not isinstance(table.app.screen, NextInputScreen))
+        # The exact next input is shown with the text of the panel.
         await table.pilot.press("alt+2")
         await table.type("What now, Jonas?")
         await table.pane.run_action("next_input")
@@ -196,14 +204,3 @@ async def test_the_exact_next_input_is_shown_with_the_text_of_the_panel(
         told = [sent[part.hash] for part in parts if part.name not in SEGMENTS]
         assert told
         assert all(text in shown for text in told), "what was sent then is what was shown"
-
-
-async def test_what_mira_is_given_has_what_was_whispered_to_her(desktop: Desktop) -> None:
-    async with at_window(desktop) as table:
-        await played(table)
-        await table.pilot.press("alt+1")
-        await table.pane.run_action("next_input")
-        await table.until(lambda: isinstance(table.app.screen, NextInputScreen))
-        view = table.app.screen.query_one(PassageView)
-        await table.until(lambda: view.lines.paragraphs)
-        assert "Psst" in view.lines.text

@@ -71,16 +71,13 @@ def test_who_hears(shown: Shown) -> None:
     assert shown(act)
 
 
-def test_as_a_character_sees_it(shown: Shown) -> None:
-    async def act(table: Table) -> None:
+def test_as_a_character_sees_it_a_line_no_dice_and_a_secret(shown: Shown) -> None:
+    async def as_a_character(table: Table) -> None:
         await table.pilot.press("f12", "f12")
         await table.until(lambda: table.pane.query_one(ViewpointLine).content[0].startswith("2"))
 
-    assert shown(act)
-
-
-def test_a_line_no_dice_and_a_secret(shown: Shown) -> None:
     async def line(table: Table) -> None:
+        await table.pilot.press("f12", "f12")
         await table.open("add_line", AddedLineModal)
         await table.type("A bell rings.")
 
@@ -96,7 +93,7 @@ def test_a_line_no_dice_and_a_secret(shown: Shown) -> None:
         await table.open("reveal", AddedLineModal)
         await table.pilot.press("down", "tab")
 
-    assert shown(line, no_dice, secret)
+    assert shown(as_a_character, line, no_dice, secret)
 
 
 def test_what_is_given_next(shown: Shown) -> None:
