@@ -66,50 +66,27 @@ async def test_the_limit_holds_for_typing_paste_and_undo_and_the_counter_tells(d
 FULL = "Full: 5,000 characters fit, 1,000 were not taken"
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_what_is_cut_off_at_a_limit_is_said_on_the_screen_in_every_cell(
-    desktop: Desktop, size: tuple[int, int]
-) -> None:
-    async with desktop.window(size=size) as (pilot, app):
+async def test_what_is_cut_off_at_a_limit_is_said_on_the_screen_in_every_cell(desktop: Desktop) -> None:
+    async with desktop.window(size=(80, 24)) as (pilot, app):
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
         areas = [app.chapter.query_one(f"#{name}", CappedTextArea) for name in ("world", "chapter")]
         areas.append(panel(app).fields[1])
-        for area in areas:
-            area.focus()
-            await paste(pilot, "x" * 6_000)
-            await until(pilot, lambda: FULL in screen_text(app), "what was not taken is not said")
-            await pilot.press("backspace")
-            await until(pilot, lambda: FULL not in screen_text(app))
-        panel(app).focus_name()
-        await paste(pilot, "y" * 60)
         too_long = "A name has at most 40 characters; the rest was not taken."
-        await until(pilot, lambda: too_long in screen_text(app))
-        await pilot.press("backspace")
-        await until(pilot, lambda: too_long not in screen_text(app))
-
-
-async def test_fewer_agents_hide_panels_and_forget_nothing(desktop: Desktop) -> None:
-    async with desktop.window(make_draft) as (pilot, app):
-        count = app.chapter.query_one("#agent-count", Select)
-        switcher = app.chapter.query_one("#panels", SlotEntries)
-        count.value = 1
-        await until(pilot, lambda: len(switcher.entries) == 1)
-        await until(pilot, lambda: session_of(app).snapshot.session.slots == (Slot.RED,))
-        count.value = 7
-        await until(pilot, lambda: len(session_of(app).snapshot.session.slots) == 7)
-        assert [entry.name for entry in switcher.entries][:3] == ["Mira", "Jonas [/x]", "Agent Yellow"]
-        switcher.pick("orange")
-        await until(pilot, lambda: panel(app).slot is Slot.ORANGE)
-        assert panel(app).identity == "You row the boat."
-
-
-async def test_the_drop_down_works_by_keyboard_alone(desktop: Desktop) -> None:
-    async with desktop.window(make_draft) as (pilot, app):
-        await pilot.press("tab", "tab")
-        assert app.focused is app.chapter.query_one("#agent-count")
-        await pilot.press("enter", "down", "enter")
-        await until(pilot, lambda: len(session_of(app).snapshot.session.slots) == 4)
+        for size in ((80, 24), (120, 40)):
+            await pilot.resize_terminal(*size)
+            for area in areas:
+                area.text = ""
+                area.focus()
+                await paste(pilot, "x" * 6_000)
+                await until(pilot, lambda: FULL in screen_text(app), "what was not taken is not said")
+                await pilot.press("backspace")
+                await until(pilot, lambda: FULL not in screen_text(app))
+            panel(app).focus_name()
+            await paste(pilot, "y" * 60)
+            await until(pilot, lambda: too_long in screen_text(app))
+            await pilot.press("backspace")
+            await until(pilot, lambda: too_long not in screen_text(app))
 
 
 async def test_one_panel_shows_at_a_time_and_entries_keys_and_mouse_switch(desktop: Desktop) -> None:
@@ -162,23 +139,6 @@ async def test_a_name_is_one_line_of_forty_characters_and_blank_is_the_default(d
         field.clear()
         await until(pilot, lambda: Slot.RED not in session_of(app).snapshot.session.names)
         assert app.chapter.query_one("#panels", SlotEntries).entries[0].name == "Agent Red"
-
-
-async def test_a_double_name_is_refused_at_once_and_all_else_is_stored(desktop: Desktop) -> None:
-    async with desktop.window(make_draft) as (pilot, app):
-        field = panel(app).query_one(LineField)
-        field.focus()
-        field.select_all()
-        await paste(pilot, "agent yellow")  # At once: half of it would be a name that can be stored.
-        problem = panel(app).query_one(".problem", Static)
-        await until(pilot, lambda: "choose another name" in str(problem.content))
-        app.chapter.query_one("#chapter", CappedTextArea).focus()
-        await pilot.press("ctrl+end", "!")
-        await until(pilot, lambda: session_of(app).snapshot.tab1.chapter.endswith("!"))
-        assert session_of(app).snapshot.session.names[Slot.RED] == "Mira"
-        await pilot.press("f3")
-        await until(pilot, lambda: app.focused is field)
-        assert app.screen is app.chapter
 
 
 async def test_a_double_name_is_not_lost_by_quitting_nor_by_another_chapter(desktop: Desktop) -> None:
@@ -300,8 +260,11 @@ async def test_reset_warns_word_for_word_and_cancel_has_the_focus(desktop: Deskt
             assert [old.id for old in await engine.sessions(is_archived=True)] == [before]
 
 
-async def test_a_tab_is_not_undone_by_a_page_that_looked_for_the_focus_before(desktop: Desktop) -> None:
+async def test_the_number_of_agents_is_chosen_by_keys_and_a_name_that_another_has_is_refused(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_draft) as (pilot, app):
+        # A tab is not undone by a page that looked for the focus before.
         page = app.chapter.query_one(SetupPane)
         await until(pilot, lambda: app.focused is not None)
         app.chapter.set_focus(None)
@@ -310,3 +273,37 @@ async def test_a_tab_is_not_undone_by_a_page_that_looked_for_the_focus_before(de
         assert app.focused is page.query_one("#chapter", CappedTextArea)
         await pilot.pause()
         assert app.focused is page.query_one("#chapter", CappedTextArea)
+        app.chapter.query_one("#world").focus()
+        # The drop-down works by keyboard alone.
+        await pilot.press("tab", "tab")
+        assert app.focused is app.chapter.query_one("#agent-count")
+        await pilot.press("enter", "down", "enter")
+        await until(pilot, lambda: len(session_of(app).snapshot.session.slots) == 4)
+        # Fewer agents hide panels and forget nothing.
+        count = app.chapter.query_one("#agent-count", Select)
+        switcher = app.chapter.query_one("#panels", SlotEntries)
+        count.value = 1
+        await until(pilot, lambda: len(switcher.entries) == 1)
+        await until(pilot, lambda: session_of(app).snapshot.session.slots == (Slot.RED,))
+        count.value = 7
+        await until(pilot, lambda: len(session_of(app).snapshot.session.slots) == 7)
+        assert [entry.name for entry in switcher.entries][:3] == ["Mira", "Jonas [/x]", "Agent Yellow"]
+        switcher.pick("orange")
+        await until(pilot, lambda: panel(app).slot is Slot.ORANGE)
+        assert panel(app).identity == "You row the boat."
+        switcher.pick("red")
+        await until(pilot, lambda: panel(app).slot is Slot.RED)
+        # A double name is refused at once and all else is stored.
+        field = panel(app).query_one(LineField)
+        field.focus()
+        field.select_all()
+        await paste(pilot, "agent yellow")  # At once: half of it would be a name that can be stored.
+        problem = panel(app).query_one(".problem", Static)
+        await until(pilot, lambda: "choose another name" in str(problem.content))
+        app.chapter.query_one("#chapter", CappedTextArea).focus()
+        await pilot.press("ctrl+end", "!")
+        await until(pilot, lambda: session_of(app).snapshot.tab1.chapter.endswith("!"))
+        assert session_of(app).snapshot.session.names[Slot.RED] == "Mira"
+        await pilot.press("f3")
+        await until(pilot, lambda: app.focused is field)
+        assert app.screen is app.chapter

@@ -59,42 +59,12 @@ def world_of(app: StoryEngineApp) -> CappedTextArea:
     return app.chapter.query_one("#world", CappedTextArea)
 
 
-async def test_a_proposal_goes_behind_the_text_when_it_is_taken_and_ctrl_z_undoes_that(
+async def test_a_proposal_is_dropped_or_taken_behind_the_text_or_in_its_place_and_undone(
     desktop: Desktop,
 ) -> None:
     desktop.script = script()
     async with desktop.window(make_draft) as (pilot, app):
-        screen = await helped(pilot)
-        assert screen.query_one("#own", CappedTextArea).text == WORLD
-        await pilot.press("enter")
-        await until(pilot, lambda: can_take(screen))
-        assert proposed(screen) == ANSWER
-        assert world_of(app).text == WORLD, "nothing changes until it is taken"
-        await pilot.press("enter")
-        await until(pilot, lambda: app.screen is app.chapter)
-        assert world_of(app).text == f"{WORLD} {ANSWER}"
-        assert app.session is not None
-        session = app.session
-        await until(pilot, lambda: session.snapshot.tab1.world == f"{WORLD} {ANSWER}", "it is stored")
-        await pilot.press("ctrl+z")
-        assert world_of(app).text == WORLD
-
-
-async def test_a_proposal_that_is_dropped_changes_nothing(desktop: Desktop) -> None:
-    desktop.script = script()
-    async with desktop.window(make_draft) as (pilot, app):
-        screen = await helped(pilot)
-        await pilot.press("s")
-        await until(pilot, lambda: can_take(screen))
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is app.chapter)
-        assert world_of(app).text == WORLD
-        assert app.focused is world_of(app)
-
-
-async def test_a_rewrite_needs_a_note_and_replaces_the_text_when_it_is_taken(desktop: Desktop) -> None:
-    desktop.script = script()
-    async with desktop.window(make_draft) as (pilot, app):
+        # A rewrite needs a note and replaces the text when it is taken.
         screen = await helped(pilot)
         await pilot.press("w")
         await until(pilot, lambda: "Say in the note how" in said(screen))
@@ -110,10 +80,31 @@ async def test_a_rewrite_needs_a_note_and_replaces_the_text_when_it_is_taken(des
         ]
         [manifest] = (await app.session.reads.contents([call.input_ref])).values()
         assert '"NOTE"' in manifest
-
-
-async def test_letters_in_the_note_are_no_keys(desktop: Desktop) -> None:
-    async with desktop.window(make_draft) as (pilot, _):
+        await pilot.press("ctrl+z")
+        assert world_of(app).text == WORLD
+        # A proposal that is dropped changes nothing.
+        screen = await helped(pilot)
+        await pilot.press("s")
+        await until(pilot, lambda: can_take(screen))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert world_of(app).text == WORLD
+        assert app.focused is world_of(app)
+        # A proposal goes behind the text when it is taken and Ctrl+Z undoes that.
+        screen = await helped(pilot)
+        assert screen.query_one("#own", CappedTextArea).text == WORLD
+        await pilot.press("enter")
+        await until(pilot, lambda: can_take(screen))
+        assert proposed(screen) == ANSWER
+        assert world_of(app).text == WORLD, "nothing changes until it is taken"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert world_of(app).text == f"{WORLD} {ANSWER}"
+        session = app.session
+        await until(pilot, lambda: session.snapshot.tab1.world == f"{WORLD} {ANSWER}", "it is stored")
+        await pilot.press("ctrl+z")
+        assert world_of(app).text == WORLD
+        # Letters in the note are no keys.
         screen = await helped(pilot)
         screen.query_one("#note").focus()
         await pilot.press(*"cwts")

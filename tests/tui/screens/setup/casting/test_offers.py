@@ -80,8 +80,11 @@ async def switch(pilot: Pilot[Any], screen: OffersScreen, title: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_nothing_of_a_card_is_taken_until_the_gm_chooses_it(desktop: Desktop) -> None:
+async def test_nothing_of_a_card_is_taken_until_the_gm_chooses_it_and_two_lines_at_once_are_both_taken(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make) as (pilot, app):
+        # Nothing of a card is taken until the GM chooses it.
         screen = await offered(pilot, app)
         assert [row[:3] for row in cells(screen)] == [
             ["Scenario", "Chapter text", ""],
@@ -100,6 +103,18 @@ async def test_nothing_of_a_card_is_taken_until_the_gm_chooses_it(desktop: Deskt
         now = session_of(app).snapshot
         assert (now.tab1.chapter, now.prompt_blocks, now.lore) == ("It begins.", NO_PROMPT_BLOCKS, ())
         assert now.tab1.profile_of(Slot.RED).tags == ("sea", "night"), "entries of lorebooks ask for them"
+        # Two lines that are taken at once are both taken.
+        ask(app)
+        screen = await listed(pilot, app)
+        table = screen.query_one(DataTable)
+        for row in (2, 3):
+            table.move_cursor(row=row)
+            screen.action_switch()
+        await until(pilot, lambda: len(taken(screen)) == 2)
+        assert [one.name for one in session_of(app).snapshot.prompt_blocks.blocks] == [
+            "Examples: Kara",
+            "System prompt: Kara",
+        ]
 
 
 @pytest.mark.anyio
@@ -125,21 +140,6 @@ async def test_each_line_is_taken_by_itself_and_taken_out_again(desktop: Desktop
         chapter.focus()
         await pilot.press("ctrl+z")
         await until(pilot, lambda: chapter.text == told)
-
-
-@pytest.mark.anyio
-async def test_two_lines_that_are_taken_at_once_are_both_taken(desktop: Desktop) -> None:
-    async with desktop.window(make) as (pilot, app):
-        screen = await offered(pilot, app)
-        table = screen.query_one(DataTable)
-        for row in (2, 3):
-            table.move_cursor(row=row)
-            screen.action_switch()
-        await until(pilot, lambda: len(taken(screen)) == 2)
-        assert [one.name for one in session_of(app).snapshot.prompt_blocks.blocks] == [
-            "Examples: Kara",
-            "System prompt: Kara",
-        ]
 
 
 @pytest.mark.anyio

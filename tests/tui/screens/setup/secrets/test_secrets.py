@@ -128,36 +128,6 @@ def part(screen: SecretScreen, name: str) -> SlotChecks:
     return screen.query_one(f"#{name}", SlotChecks)
 
 
-async def test_nothing_of_secrets_shows_before_the_first_and_the_palette_makes_it(desktop: Desktop) -> None:
-    async with desktop.window(make_draft) as (pilot, app):
-        assert not cell_of(app).display
-        assert "ecret" not in screen_text(app).replace("Who this character is", "").replace("secrets.", "")
-        screen = await secret_begun(pilot, app)
-        await pilot.press(*"He lied")
-        await until(pilot, lambda: session_of(app).snapshot.secrets)
-        part(screen, "known-by").focus()
-        await pilot.press("2")
-        await until(pilot, lambda: session_of(app).snapshot.secrets[0].known_by == JONAS)
-        assert str(screen.query_one("#saved", Static).content) == "stored"
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is app.chapter)
-        assert session_of(app).snapshot.secrets == (Secret(number=1, text="He lied", known_by=JONAS),)
-        assert cell_of(app).display
-        assert rows(app) == ["1 He lied\nknown to Jonas [/x]"]
-
-
-async def test_the_list_says_who_knows_each_secret_by_names_that_change_and_what_is_planned(
-    desktop: Desktop,
-) -> None:
-    async with desktop.window(make_secrets) as (pilot, app):
-        assert [row.split("\n")[1] for row in rows(app)] == [
-            "known to Mira",
-            "known to Mira, Jonas [/x]; revealed to everyone at prompt 12",
-        ]
-        await pilot.press("ctrl+n", "X")
-        await until(pilot, lambda: "Jonas [/x]X" in rows(app)[1])
-
-
 async def test_text_knowers_and_reveal_are_stored_without_a_command_and_shown_after_a_restart(
     desktop: Desktop,
 ) -> None:
@@ -187,37 +157,6 @@ async def test_text_knowers_and_reveal_are_stored_without_a_command_and_shown_af
         assert part(screen, "reveal-to").audience == wanted.reveal_to
 
 
-async def test_half_a_reveal_is_not_stored_and_not_lost_without_a_question(desktop: Desktop) -> None:
-    async with desktop.window(make_secrets) as (pilot, app):
-        screen = await secret_opened(pilot, app, 1)
-        screen.query_one("#reveal-at").focus()
-        await pilot.press("9")
-        await until(pilot, lambda: "Choose who learns it at prompt 9." in screen_text(app))
-        await until(pilot, lambda: str(screen.query_one("#saved", Static).content) == "not all stored")
-        assert session_of(app).snapshot.secrets == SECRETS
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
-        await pilot.press("enter")
-        await until(pilot, lambda: app.screen is screen)
-        part(screen, "reveal-to").focus()
-        await pilot.press("1")
-        await until(pilot, lambda: session_of(app).snapshot.secrets[0].reveal_at == 9)
-        assert "Choose who learns" not in screen_text(app)
-
-
-async def test_a_reveal_at_prompt_0_is_refused_with_a_sentence(desktop: Desktop) -> None:
-    async with desktop.window(make_secrets) as (pilot, app):
-        screen = await secret_opened(pilot, app, 2)
-        field = screen.query_one("#reveal-at", Input)
-        field.value = "0"
-        await until(pilot, lambda: "A reveal is planned at prompt 1 or a later one." in screen_text(app))
-        field.value = ""
-        part(screen, "reveal-to").tick_only(NOBODY)
-        field.value = "5"
-        field.value = ""
-        await until(pilot, lambda: session_of(app).snapshot.secrets[1].reveal_at is None)
-
-
 async def test_an_emptied_secret_keeps_its_stored_text_and_d_deletes_it_after_a_question(
     desktop: Desktop,
 ) -> None:
@@ -242,21 +181,11 @@ async def test_an_emptied_secret_keeps_its_stored_text_and_d_deletes_it_after_a_
         await until(pilot, lambda: app.focused is app.chapter.query_one("#world"), "the focus is lost")
 
 
-async def test_everyone_stays_everyone_when_agents_are_added_and_one_can_be_taken_out(
+async def test_after_the_lock_a_text_is_read_its_reveal_is_planned_and_a_new_secret_is_added_whole(
     desktop: Desktop,
 ) -> None:
-    async with desktop.window(make_secrets) as (pilot, app):
-        screen = await secret_opened(pilot, app, 1)
-        part(screen, "known-by").focus()
-        await pilot.press("2", "3")
-        await until(pilot, lambda: session_of(app).snapshot.secrets[0].known_by == EVERYONE)
-        await pilot.press("1")
-        expected = Audience.of((Slot.ORANGE, Slot.YELLOW))
-        await until(pilot, lambda: session_of(app).snapshot.secrets[0].known_by == expected)
-
-
-async def test_after_the_lock_a_text_is_read_and_its_reveal_can_be_planned(desktop: Desktop) -> None:
     async with desktop.window(make_played) as (pilot, app):
+        # After the lock, a text is read and its reveal can be planned.
         await pilot.press("f2")
         assert rows(app)[0].endswith("known to Mira, Jonas [/x]; revealed after prompt 1")
         assert cell_of(app).check_action("drop", ()) is False
@@ -267,10 +196,9 @@ async def test_after_the_lock_a_text_is_read_and_its_reveal_can_be_planned(deskt
         await pilot.press("ctrl+g", "2", "0")
         await until(pilot, lambda: session_of(app).snapshot.secrets[1].reveal_at == 20)
         assert session_of(app).snapshot.secrets[1].text == SECRETS[1].text
-
-
-async def test_a_new_secret_of_a_played_chapter_is_added_whole_by_its_button(desktop: Desktop) -> None:
-    async with desktop.window(make_played) as (pilot, app):
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        # A new secret of a played chapter is added whole by its button.
         screen = await secret_begun(pilot, app)
         await pilot.press(*"It burns")
         assert len(session_of(app).snapshot.secrets) == 2, "half a text would stay half for good"
@@ -371,8 +299,9 @@ async def test_a_window_that_only_reads_shows_a_secret_and_changes_nothing(deskt
         await app.close_everything()
 
 
-async def test_the_lock_dialog_says_who_will_know_which_secret(desktop: Desktop) -> None:
+async def test_secrets_are_listed_with_who_knows_them_and_their_reveals_are_planned(desktop: Desktop) -> None:
     async with desktop.window(make_secrets) as (pilot, app):
+        # The lock dialog says who will know which secret.
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, LockModal))
         text = str(app.screen.query_one("#consequences", Static).content)
@@ -381,10 +310,76 @@ async def test_the_lock_dialog_says_who_will_know_which_secret(desktop: Desktop)
             "“The lamp was put out on purpose. [/x]” – Mira, Jonas [/x]; revealed to everyone at prompt 12\n"
             in text
         )
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        # The list says who knows each secret by names that change and what is planned.
+        assert [row.split("\n")[1] for row in rows(app)] == [
+            "known to Mira",
+            "known to Mira, Jonas [/x]; revealed to everyone at prompt 12",
+        ]
+        await pilot.press("ctrl+n", "X")
+        await until(pilot, lambda: "Jonas [/x]X" in rows(app)[1])
+        # Half a reveal is not stored and not lost without a question.
+        screen = await secret_opened(pilot, app, 1)
+        screen.query_one("#reveal-at").focus()
+        await pilot.press("9")
+        await until(pilot, lambda: "Choose who learns it at prompt 9." in screen_text(app))
+        await until(pilot, lambda: str(screen.query_one("#saved", Static).content) == "not all stored")
+        assert session_of(app).snapshot.secrets == SECRETS
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is screen)
+        part(screen, "reveal-to").focus()
+        await pilot.press("1")
+        await until(pilot, lambda: session_of(app).snapshot.secrets[0].reveal_at == 9)
+        assert "Choose who learns" not in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        # A reveal at prompt 0 is refused with a sentence.
+        screen = await secret_opened(pilot, app, 2)
+        field = screen.query_one("#reveal-at", Input)
+        field.value = "0"
+        await until(pilot, lambda: "A reveal is planned at prompt 1 or a later one." in screen_text(app))
+        field.value = ""
+        part(screen, "reveal-to").tick_only(NOBODY)
+        field.value = "5"
+        field.value = ""
+        await until(pilot, lambda: session_of(app).snapshot.secrets[1].reveal_at is None)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        # Everyone stays everyone when agents are added and one can be taken out.
+        screen = await secret_opened(pilot, app, 1)
+        part(screen, "known-by").focus()
+        await pilot.press("2", "3")
+        await until(pilot, lambda: session_of(app).snapshot.secrets[0].known_by == EVERYONE)
+        await pilot.press("1")
+        expected = Audience.of((Slot.ORANGE, Slot.YELLOW))
+        await until(pilot, lambda: session_of(app).snapshot.secrets[0].known_by == expected)
 
 
-async def test_the_lock_dialog_of_a_chapter_without_secrets_says_nothing_of_them(desktop: Desktop) -> None:
+async def test_nothing_of_secrets_shows_before_the_first_and_the_palette_makes_it_in_the_draft(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_draft) as (pilot, app):
+        # The lock dialog of a chapter without secrets says nothing of them.
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, LockModal))
         assert "secret" not in str(app.screen.query_one("#consequences", Static).content)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        # Nothing of secrets shows before the first and the palette makes it.
+        assert not cell_of(app).display
+        assert "ecret" not in screen_text(app).replace("Who this character is", "").replace("secrets.", "")
+        screen = await secret_begun(pilot, app)
+        await pilot.press(*"He lied")
+        await until(pilot, lambda: session_of(app).snapshot.secrets)
+        part(screen, "known-by").focus()
+        await pilot.press("2")
+        await until(pilot, lambda: session_of(app).snapshot.secrets[0].known_by == JONAS)
+        assert str(screen.query_one("#saved", Static).content) == "stored"
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert session_of(app).snapshot.secrets == (Secret(number=1, text="He lied", known_by=JONAS),)
+        assert cell_of(app).display
+        assert rows(app) == ["1 He lied\nknown to Jonas [/x]"]
