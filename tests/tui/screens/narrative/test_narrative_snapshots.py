@@ -65,10 +65,6 @@ async def nothing(page: ChapterPage) -> None:
     """Look at it as it opens."""
 
 
-def test_picture_of_a_chapter_in_two_versions(shown: Shown) -> None:
-    assert shown(nothing, make=make_twice_written)
-
-
 def test_picture_before_anything_is_locked(shown: Shown) -> None:
     assert shown(nothing, make=make_draft)
 
@@ -173,10 +169,13 @@ def test_pictures_of_memory_with_marks_its_newest_block_and_two_revisions(
     assert shown(newest, struck_and_pinned, compared, make=make_remembered)
 
 
-def test_picture_in_a_window_that_reads_along(
+def test_pictures_of_a_chapter_in_two_versions_and_in_a_window_that_reads_along(
     desktop: Desktop, shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storyengine_tui.screens.chapter.writer_banner.POLL_SECONDS", 3600)
+
+    async def two_versions(page: ChapterPage) -> None:
+        """Look at it as it opens."""
 
     async def read_along(page: ChapterPage) -> None:
         app = page.app
@@ -195,4 +194,4 @@ def test_picture_in_a_window_that_reads_along(
             await page.until(lambda: page.memory.is_known and page.draft.shown)
             await other.aclose()
 
-    assert shown(read_along, make=make_twice_written)
+    assert shown(two_versions, read_along, make=make_twice_written)

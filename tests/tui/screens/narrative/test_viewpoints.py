@@ -70,19 +70,11 @@ def title(page: ChapterPage) -> str:
     return page.said("memory-title")
 
 
-async def test_the_gm_reads_all_of_memory_and_who_knows_what_not_everyone_does(desktop: Desktop) -> None:
+async def test_one_key_goes_through_what_each_character_may_know_of_memory_and_back_to_all_of_it(
+    desktop: Desktop,
+) -> None:
     async with whispered_page(desktop) as page:
-        assert title(page) == "Structured memory"
-        titles = [line for line in page.memory_text.split("\n") if "Prompts 1" in line]
-        assert titles == ["Prompts 1–2", f"{MARK}Prompts 1–2"]
-        page.memory.view.focus()
-        await page.pilot.press("2")
-        await page.until(lambda: '"canon_locks"' in page.memory_text)
-        assert page.memory_text.count("⟨Mira⟩") == 1
-
-
-async def test_one_key_goes_from_character_to_character_and_back_to_all_of_memory(desktop: Desktop) -> None:
-    async with whispered_page(desktop) as page:
+        # One key goes from character to character and back to all of memory.
         page.memory.view.focus()
         await page.pilot.press("f12")
         await page.until(lambda: title(page) == "Structured memory, as 1 Mira sees it")
@@ -97,6 +89,32 @@ async def test_one_key_goes_from_character_to_character_and_back_to_all_of_memor
         assert MARK in page.memory_text
         await page.pilot.press("f12", "f12", "escape")
         await page.until(lambda: title(page) == "Structured memory")
+        # The GM reads all of memory and who knows what not everyone does.
+        assert title(page) == "Structured memory"
+        titles = [line for line in page.memory_text.split("\n") if "Prompts 1" in line]
+        assert titles == ["Prompts 1–2", f"{MARK}Prompts 1–2"]
+        page.memory.view.focus()
+        await page.pilot.press("2")
+        await page.until(lambda: '"canon_locks"' in page.memory_text)
+        assert page.memory_text.count("⟨Mira⟩") == 1
+        # Escape chooses no viewpoint and builds nothing.
+        page.pane.action_build_as()
+        await page.until(lambda: isinstance(page.app.screen, ViewpointModal))
+        await page.pilot.press("escape")
+        await page.until(lambda: not isinstance(page.app.screen, ViewpointModal))
+        assert page.session.snapshot.session.state.value == "ENDED"
+        assert not page.draft.drafts
+        page.memory.view.focus()
+        await page.pilot.press("1")
+        # New memory is shown only to who may know it.
+        page.pane.memory.view_as(Slot.ORANGE)
+        await page.session.edits.correct_canon("Only Mira: the clock is wrong.", audience=MIRA)
+        await page.session.edits.correct_canon("All: it is noon.")
+        await page.until(lambda: "All: it is noon." in page.memory_text)
+        assert "the clock is wrong" not in page.memory_text
+        page.pane.memory.view_as(None)
+        assert f"{MARK}Correction by the GM" in page.memory_text
+        assert page.memory_text.count("All: it is noon.") == 1
 
 
 async def make_played(engine: Engine) -> SessionId:
@@ -109,23 +127,12 @@ async def make_played(engine: Engine) -> SessionId:
     return session_id
 
 
-async def test_as_one_character_memory_is_read_and_not_changed(desktop: Desktop) -> None:
-    desktop.script = WHISPERED
-    async with chapter_page(desktop, make_played) as page:
-        page.memory.view.focus()
-        assert page.pane.check_action("revise", ("rebuild",)) is True
-        await page.pilot.press("f12", "v", "r")
-        await page.until(lambda: page.app._notifications)
-        [note] = page.app._notifications
-        assert str(note.message).startswith("This is what one character knows; Esc shows all of memory")
-        assert page.pane.check_action("revise", ("rebuild",)) is False
-
-
-async def test_a_pin_that_only_one_character_may_know_is_not_shown_as_another_sees_it(
+async def test_as_one_character_memory_is_read_without_what_another_may_know_and_not_changed(
     desktop: Desktop,
 ) -> None:
     desktop.script = WHISPERED
     async with chapter_page(desktop, make_played) as page:
+        # A pin that only one character may know is not shown as another sees it.
         takes = page.session.takes
         await takes.mark_lock("Mira has the key.", LockMark.PINNED)
         await takes.edit_block(7, json.dumps(KNOWN_TO_MIRA | {"canon_locks": []}), ordinal=1)
@@ -134,18 +141,15 @@ async def test_a_pin_that_only_one_character_may_know_is_not_shown_as_another_se
         assert "• Mira has the key.\n" in page.memory_text + "\n"
         page.pane.memory.view_as(Slot.ORANGE)
         assert "key" not in page.memory_text
-
-
-async def test_new_memory_is_shown_only_to_who_may_know_it(desktop: Desktop) -> None:
-    async with whispered_page(desktop) as page:
-        page.pane.memory.view_as(Slot.ORANGE)
-        await page.session.edits.correct_canon("Only Mira: the clock is wrong.", audience=MIRA)
-        await page.session.edits.correct_canon("All: it is noon.")
-        await page.until(lambda: "All: it is noon." in page.memory_text)
-        assert "the clock is wrong" not in page.memory_text
         page.pane.memory.view_as(None)
-        assert f"{MARK}Correction by the GM" in page.memory_text
-        assert page.memory_text.count("All: it is noon.") == 1
+        # As one character, memory is read and not changed.
+        page.memory.view.focus()
+        assert page.pane.check_action("revise", ("rebuild",)) is True
+        await page.pilot.press("f12", "v", "r")
+        await page.until(lambda: page.app._notifications)
+        [note] = page.app._notifications
+        assert str(note.message).startswith("This is what one character knows; Esc shows all of memory")
+        assert page.pane.check_action("revise", ("rebuild",)) is False
 
 
 async def build_as(page: ChapterPage, *keys: str) -> None:
@@ -183,16 +187,6 @@ async def test_a_build_from_a_viewpoint_that_failed_is_retried_from_there(deskto
         await page.until(lambda: page.draft.drafts)
         requests = [one for one in await page.session.reads.requests() if isinstance(one, NarrativeRequest)]
         assert {one.viewpoint for one in requests} == {Slot.RED}
-
-
-async def test_escape_chooses_no_viewpoint_and_builds_nothing(desktop: Desktop) -> None:
-    async with whispered_page(desktop) as page:
-        page.pane.action_build_as()
-        await page.until(lambda: isinstance(page.app.screen, ViewpointModal))
-        await page.pilot.press("escape")
-        await page.until(lambda: not isinstance(page.app.screen, ViewpointModal))
-        assert page.session.snapshot.session.state.value == "ENDED"
-        assert not page.draft.drafts
 
 
 async def test_a_chapter_without_audiences_reads_no_requests_for_its_versions(

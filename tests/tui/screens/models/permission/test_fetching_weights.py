@@ -192,13 +192,8 @@ async def test_the_model_screen_says_that_weights_are_missing_and_test_offers_th
         await until(pilot, lambda: NO_WEIGHTS in str(app.screen.query_one("#result", Banner).content))
 
 
-@pytest.mark.parametrize("moment", ["question", "running", "failed"])
-def test_picture(
-    desktop: Desktop,
-    stand_in: Registry,
-    pictures_match: PicturesMatch,
-    monkeypatch: pytest.MonkeyPatch,
-    moment: str,
+def test_pictures_of_the_question_of_fetching_and_of_its_failure(
+    desktop: Desktop, stand_in: Registry, pictures_match: PicturesMatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
     models = "/home/mira/.local/share/storyengine/models"
@@ -206,20 +201,24 @@ def test_picture(
         "storyengine_tui.screens.models.permission.fetch_modal.shown_folder", lambda _: models
     )
     desktop.prepare_now(make_draft)
-    if moment == "failed":
+    app = desktop.app()
+
+    def screen() -> FetchModal:
+        assert isinstance(app.screen, FetchModal)
+        return app.screen
+
+    async def question(pilot: Pilot[Any]) -> None:
+        await opened(pilot)
+        await settled(pilot)
+        await asked(pilot, "f3")
+
+    async def running(pilot: Pilot[Any]) -> None:
+        await pilot.press("enter")
+        await until(pilot, lambda: "50%" in progress(screen()))
+
+    async def failed(pilot: Pilot[Any]) -> None:
         stand_in.failures = 1
         stand_in.gate.set()
+        await until(pilot, lambda: "pip could not" in text(screen()))
 
-    async def act(pilot: Pilot[Any]) -> None:
-        app = await opened(pilot)
-        await settled(pilot)
-        screen = await asked(pilot, "f3")
-        if moment != "question":
-            await pilot.press("enter")
-        if moment == "running":
-            await until(pilot, lambda: "50%" in progress(screen))
-        if moment == "failed":
-            await until(pilot, lambda: "pip could not" in text(screen))
-        assert app.screen is screen
-
-    assert pictures_match(desktop.app(), run_before=act)
+    assert pictures_match(app, {"question": question, "running": running, "failed": failed})

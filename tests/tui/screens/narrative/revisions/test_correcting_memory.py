@@ -79,28 +79,11 @@ async def active_page(desktop: Desktop) -> AsyncIterator[tuple[ChapterPage, Corr
         yield page, Correcting(page)
 
 
-async def test_a_correction_is_written_stored_and_shown_as_the_newest_block(desktop: Desktop) -> None:
-    async with active_page(desktop) as (page, dialog):
-        await dialog.begin()
-        assert EFFECT in "".join(str(line.content) for line in page.app.screen.query(Static))
-        assert dialog.add.disabled, "there is nothing to add yet"
-        await page.pilot.press(*"Jonas", "enter", *"did it")
-        assert str(page.app.screen.query_one(CharCounter).content) == "12/2,000"
-        await page.pilot.press("tab", "tab", "enter")
-        await page.until(lambda: not dialog.is_open and "Jonas\ndid it" in page.memory_text)
-        assert "Correction by the GM, after prompt 2" in page.memory_text
-        assert page.memory.view.has_focus
-        assert str(page.cell.query_one("#memory-count", Static).content) == "2 blocks"
-        top = page.memory.view.lines.paragraphs[page.memory.view.position.pinned or 0].text
-        assert top.startswith("Correction by the GM"), "it is in sight"
-        [*_, block] = await page.session.reads.memory_blocks()
-        assert block.payload["correction"] == "Jonas\ndid it"
-
-
-async def test_escape_asks_before_a_written_text_is_discarded_and_an_empty_dialog_just_closes(
+async def test_a_correction_is_discarded_after_a_question_or_stored_once_as_the_newest_block(
     desktop: Desktop,
 ) -> None:
     async with active_page(desktop) as (page, dialog):
+        # Escape asks before a written text is discarded and an empty dialog just closes.
         await dialog.begin()
         await page.pilot.press("escape")
         await page.until(lambda: not dialog.is_open)
@@ -115,18 +98,37 @@ async def test_escape_asks_before_a_written_text_is_discarded_and_an_empty_dialo
         await dialog.answer_question("confirm")
         await page.until(lambda: not dialog.is_open)
         assert len(await page.session.reads.memory_blocks()) == 1
+        # A correction is written, stored and shown as the newest block.
+        await dialog.begin()
+        assert EFFECT in "".join(str(line.content) for line in page.app.screen.query(Static))
+        assert dialog.add.disabled, "there is nothing to add yet"
+        await page.pilot.press(*"Jonas", "enter", *"did it")
+        assert str(page.app.screen.query_one(CharCounter).content) == "12/2,000"
+        await page.pilot.press("tab", "tab", "enter")
+        await page.until(lambda: not dialog.is_open and "Jonas\ndid it" in page.memory_text)
+        assert "Correction by the GM, after prompt 2" in page.memory_text
+        assert page.memory.view.has_focus
+        assert str(page.cell.query_one("#memory-count", Static).content) == "2 blocks"
+        top = page.memory.view.lines.paragraphs[page.memory.view.position.pinned or 0].text
+        assert top.startswith("Correction by the GM"), "it is in sight"
+        [*_, block] = await page.session.reads.memory_blocks()
+        assert block.payload["correction"] == "Jonas\ndid it"
+        # Two presses of add store one correction.
+        await dialog.begin()
+        await dialog.write(SAID)
+        dialog.add.press()
+        dialog.add.press()
+        await page.until(lambda: not dialog.is_open and SAID in page.memory_text)
+        assert len(await page.session.reads.memory_blocks()) == 3
 
 
-@pytest.mark.parametrize(
-    "error",
-    [StorageError(ErrorCode.STORAGE_SAVE_FAILED, "No space is left on the disk."), SessionLockedError()],
-    ids=["disk full", "lock lost"],
-)
 async def test_what_was_typed_stays_when_it_cannot_be_stored_and_can_be_added_again(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch, error: StoryEngineError
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = SessionEdits.correct_canon
-    failures = [error]
+    full = StorageError(ErrorCode.STORAGE_SAVE_FAILED, "No space is left on the disk.")
+    errors: tuple[StoryEngineError, ...] = (full, SessionLockedError())
+    failures = [*reversed(errors)]
 
     async def fail_once(edits: SessionEdits, text: str, prompts: PromptRange | None = None) -> None:
         if failures:
@@ -137,22 +139,12 @@ async def test_what_was_typed_stays_when_it_cannot_be_stored_and_can_be_added_ag
     async with active_page(desktop) as (page, dialog):
         await dialog.begin()
         await dialog.write(SAID)
-        await page.pilot.click("#add")
-        await page.until(lambda: dialog.refused)
-        assert dialog.refused == f"Not stored. {error}"
-        assert (dialog.area.text, dialog.area.has_focus, dialog.add.disabled) == (SAID, True, False)
+        for error in errors:
+            dialog.add.press()
+            await page.until(lambda: dialog.refused == f"Not stored. {error}")  # noqa: B023 - awaited here
+            assert (dialog.area.text, dialog.area.has_focus, dialog.add.disabled) == (SAID, True, False)
         dialog.add.press()  # No click: the sentence has moved the button, and it may not be laid out yet.
         await page.until(lambda: not dialog.is_open and SAID in page.memory_text)
-
-
-async def test_two_presses_of_add_store_one_correction(desktop: Desktop) -> None:
-    async with active_page(desktop) as (page, dialog):
-        await dialog.begin()
-        await dialog.write(SAID)
-        dialog.add.press()
-        dialog.add.press()
-        await page.until(lambda: not dialog.is_open and SAID in page.memory_text)
-        assert len(await page.session.reads.memory_blocks()) == 2
 
 
 async def test_a_text_stops_at_the_bound_of_one_and_at_what_is_left_for_all(desktop: Desktop) -> None:

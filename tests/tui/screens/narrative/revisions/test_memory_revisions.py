@@ -116,10 +116,16 @@ async def at_memory(
         yield page, Revising(page)
 
 
-async def test_a_block_is_rebuilt_by_a_model_and_later_blocks_say_that_they_are_from_older_memory(
+async def test_a_block_is_rebuilt_by_any_model_and_later_blocks_say_that_they_are_from_older_memory(
     desktop: Desktop,
 ) -> None:
     async with at_memory(desktop) as (page, revising):
+        # An empty line leaves the rebuilding to the model that summarises.
+        await revising.rebuild("Prompts 8–14")
+        [past] = await page.session.takes.revisions()
+        now = (await page.session.reads.memory_blocks())[-1]
+        assert (past.payload, now.payload["canon_locks"]) == (now.payload, DELTA["canon_locks"])
+        # A block is rebuilt by a model and later blocks say that they are from older memory.
         assert "older memory" not in page.memory_text
         await revising.rebuild("Prompts 1–7", "other")
         await page.until(lambda: "A seal was in the boat." in page.memory_text)
@@ -127,14 +133,6 @@ async def test_a_block_is_rebuilt_by_a_model_and_later_blocks_say_that_they_are_
         assert "Prompts 1–7 ·" not in page.memory_text
         assert page.memory.chosen is not None
         assert page.memory.chosen.last == 7, "what was in view stays in view"
-
-
-async def test_an_empty_line_leaves_the_rebuilding_to_the_model_that_summarises(desktop: Desktop) -> None:
-    async with at_memory(desktop) as (page, revising):
-        await revising.rebuild("Prompts 8–14")
-        [past] = await page.session.takes.revisions()
-        now = (await page.session.reads.memory_blocks())[-1]
-        assert (past.payload, now.payload["canon_locks"]) == (now.payload, DELTA["canon_locks"])
 
 
 async def test_older_memory_is_rebuilt_in_order_until_no_block_is_from_older_memory(desktop: Desktop) -> None:
@@ -182,8 +180,39 @@ async def test_a_rebuild_that_fails_says_why_and_leaves_memory_as_it_was(desktop
         assert "older memory" not in page.memory_text
 
 
-async def test_the_gm_edits_a_block_and_a_refusal_loses_nothing_of_the_text(desktop: Desktop) -> None:
+async def test_a_block_is_edited_or_left_and_lines_of_canon_are_pinned_and_struck_by_keys(
+    desktop: Desktop,
+) -> None:
     async with at_memory(desktop) as (page, revising):
+        # What was changed of a block is discarded only after a question.
+        await revising.press_at("Prompts 8–14", "w")
+        await revising.dialog(BlockModal)
+        await page.pilot.press("escape")
+        await page.until(lambda: len(page.app.screen_stack) == 1)
+        await revising.press_at("Prompts 8–14", "w")
+        dialog = await revising.dialog(BlockModal)
+        await page.pilot.press("x", "escape")
+        await revising.dialog(ConfirmModal)
+        await page.pilot.click("#cancel")
+        await page.until(lambda: page.app.screen is dialog)
+        assert dialog.query_one(CappedTextArea).text.startswith("x{")
+        await page.pilot.press("escape")
+        await revising.dialog(ConfirmModal)
+        await page.pilot.click("#confirm")
+        await page.until(lambda: len(page.app.screen_stack) == 1)
+        assert await page.session.takes.revisions() == []
+        # A line of canon is pinned, struck and released and says so.
+        await revising.press_at(LOCK, "p")
+        await page.until(lambda: f"• {LOCK} (pinned)" in page.memory_text)
+        assert page.session.snapshot.session.pinned == (LOCK,)
+        assert "false. (" not in page.memory_text, "the next line is another one"
+        await page.pilot.press("x")
+        await page.until(lambda: f"• {LOCK} (struck)" in page.memory_text)
+        assert page.session.snapshot.session.struck == (LOCK,), "and it is pinned no longer"
+        await page.pilot.press("x")
+        await page.until(lambda: f"• {LOCK} (" not in page.memory_text)
+        assert not list(page.session.snapshot.session.struck)
+        # The GM edits a block and a refusal loses nothing of the text.
         await revising.press_at("Prompts 8–14", "w")
         dialog = await revising.dialog(BlockModal)
         area = dialog.query_one(CappedTextArea)
@@ -201,40 +230,17 @@ async def test_the_gm_edits_a_block_and_a_refusal_loses_nothing_of_the_text(desk
         dialog.query_one("#add").press()
         await page.until(lambda: "• The gate is [/x] shut." in page.memory_text)
         assert "Prompts 8–14 · edited by the GM" in page.memory_text
-
-
-async def test_what_was_changed_of_a_block_is_discarded_only_after_a_question(desktop: Desktop) -> None:
-    async with at_memory(desktop) as (page, revising):
-        await revising.press_at("Prompts 8–14", "w")
-        await revising.dialog(BlockModal)
-        await page.pilot.press("escape")
-        await page.until(lambda: len(page.app.screen_stack) == 1)
-        await revising.press_at("Prompts 8–14", "w")
-        dialog = await revising.dialog(BlockModal)
-        await page.pilot.press("x", "escape")
-        await revising.dialog(ConfirmModal)
-        await page.pilot.click("#cancel")
-        await page.until(lambda: page.app.screen is dialog)
-        assert dialog.query_one(CappedTextArea).text.startswith("x{")
-        await page.pilot.press("escape")
-        await revising.dialog(ConfirmModal)
-        await page.pilot.click("#confirm")
-        await page.until(lambda: len(page.app.screen_stack) == 1)
-        assert await page.session.takes.revisions() == []
-
-
-async def test_a_line_of_canon_is_pinned_struck_and_released_and_says_so(desktop: Desktop) -> None:
-    async with at_memory(desktop) as (page, revising):
-        await revising.press_at(LOCK, "p")
-        await page.until(lambda: f"• {LOCK} (pinned)" in page.memory_text)
-        assert page.session.snapshot.session.pinned == (LOCK,)
-        assert "false. (" not in page.memory_text, "the next line is another one"
-        await page.pilot.press("x")
-        await page.until(lambda: f"• {LOCK} (struck)" in page.memory_text)
-        assert page.session.snapshot.session.struck == (LOCK,), "and it is pinned no longer"
-        await page.pilot.press("x")
-        await page.until(lambda: f"• {LOCK} (" not in page.memory_text)
-        assert not list(page.session.snapshot.session.struck)
+        # Pinning beside the canon puts the cursor on a line of it.
+        await revising.press_at("Prompts 8–14", "p")
+        await page.until(lambda: revising.said(CHOOSE_LOCK))
+        assert page.memory.marked_lock is not None
+        assert not list(page.session.snapshot.session.pinned)
+        await page.pilot.press("p")
+        await page.until(lambda: page.session.snapshot.session.pinned)
+        page.cell.action_show("json")
+        await page.until(lambda: page.memory.form is MemoryForm.JSON)
+        await revising.press_at("memory_type", "p")
+        await page.until(lambda: revising.said(NOT_READABLE))
 
 
 async def test_a_pinned_line_survives_the_block_that_had_it(desktop: Desktop) -> None:
@@ -248,20 +254,6 @@ async def test_a_pinned_line_survives_the_block_that_had_it(desktop: Desktop) ->
         assert paragraph.endswith("• Canon: the log is false. (pinned)"), "below the canon of the first block"
         await revising.press_at("Canon: the log is false.", "p")
         await page.until(lambda: "the log is false" not in page.memory_text)
-
-
-async def test_pinning_beside_the_canon_puts_the_cursor_on_a_line_of_it(desktop: Desktop) -> None:
-    async with at_memory(desktop) as (page, revising):
-        await revising.press_at("Prompts 8–14", "p")
-        await page.until(lambda: revising.said(CHOOSE_LOCK))
-        assert page.memory.marked_lock is not None
-        assert page.session.snapshot.session.pinned == ()
-        await page.pilot.press("p")
-        await page.until(lambda: page.session.snapshot.session.pinned)
-        page.cell.action_show("json")
-        await page.until(lambda: page.memory.form is MemoryForm.JSON)
-        await revising.press_at("memory_type", "p")
-        await page.until(lambda: revising.said(NOT_READABLE))
 
 
 async def test_the_keys_act_only_with_a_cursor_so_that_typed_text_is_not_lost(desktop: Desktop) -> None:
