@@ -200,8 +200,11 @@ async def test_a_second_window_is_told_that_the_chapter_was_set_aside(desktop: D
             await until(pilot, lambda: app.screen is not app.chapter)
 
 
-async def test_help_shows_the_keys_of_what_has_the_focus(desktop: Desktop) -> None:
+async def test_help_shows_the_keys_of_what_has_the_focus_and_of_a_dialog_not_that_its_text_is_saved(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_active, size=(120, 40)) as (pilot, app):
+        # Help shows the keys of what has the focus.
         await pilot.press("f2")
         await until(pilot, lambda: app.focused is app.chapter.query_one("#world"))
         await pilot.press("f1")
@@ -222,10 +225,9 @@ async def test_help_shows_the_keys_of_what_has_the_focus(desktop: Desktop) -> No
         keys = str(app.screen.query_one(".help--keys", Static).content)
         assert keys.splitlines()[0].endswith("Previous"), "what the entries offer comes first"
         assert keys.splitlines()[-1] == "Up, Home, End, PageUp, PageDown  move", "and once, last"
-
-
-async def test_the_help_of_a_dialog_does_not_say_that_its_text_is_saved(desktop: Desktop) -> None:
-    async with desktop.window(make_active) as (pilot, app):
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        # The help of a dialog does not say that its text is saved.
         assert "saved automatically" in str(HelpScreen.of(app.screen)._texts)
         app.push_screen(ConfirmModal("Discard it?"))
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))

@@ -149,16 +149,17 @@ def test_welcome_and_an_empty_setup_that_is_refused(shown: Shown) -> None:
     assert shown(welcome, empty, refused, prepare=None)
 
 
-def test_setup_full(shown: Shown) -> None:
-    assert shown(nothing, prepare=make_full)
+def test_a_full_setup_the_question_before_its_lock_and_its_cast(shown: Shown) -> None:
+    async def full(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        """Look at it as it opens."""
 
+    async def question(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, LockModal))
 
-def test_lock_question(shown: Shown) -> None:
-    assert shown(press("f3", until_screen=LockModal), prepare=make_full)
-
-
-def test_setup_cast(shown: Shown) -> None:
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+    async def cast(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
         await pilot.press("ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
         await until(pilot, lambda: app.focused in [*app.chapter.query(".-agent-blue .name")])
         app.chapter.query_one("#panels").focus()
@@ -166,7 +167,7 @@ def test_setup_cast(shown: Shown) -> None:
         await settled(pilot)
         app.chapter.query_one(CastPanels).scroll_visible(top=True, animate=False)
 
-    assert shown(act, prepare=make_full)
+    assert shown(full, question, cast, prepare=make_full)
 
 
 def test_setup_double_name(shown: Shown) -> None:
@@ -203,8 +204,7 @@ def test_locked_setup_and_the_question_before_its_reset(shown: Shown) -> None:
     assert shown(go_to_setup, end, question, prepare=make_active)
 
 
-@pytest.mark.parametrize("is_waiting", [False, True], ids=["reading", "waiting"])
-def test_read_only(desktop: Desktop, shown: Shown, is_waiting: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_only(desktop: Desktop, shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     async def not_yet(_: SessionHandle) -> bool:
         await asyncio.Event().wait()
         return False
@@ -213,7 +213,7 @@ def test_read_only(desktop: Desktop, shown: Shown, is_waiting: bool, monkeypatch
     monkeypatch.setattr(SessionHandle, "take_over", not_yet)
     monkeypatch.setattr("storyengine_tui.screens.chapter.writer_banner.POLL_SECONDS", 3600)
 
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+    async def reading(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         session = app.session
         assert session is not None
         id_ = session.id
@@ -225,12 +225,13 @@ def test_read_only(desktop: Desktop, shown: Shown, is_waiting: bool, monkeypatch
             since = datetime(2026, 1, 2, 14, 32, tzinfo=UTC)
             app.session._writer.holder = WriterInfo(label="shore.example, process 4711", since=since)
             app.chapter.query_one(WriterBanner).show_writer_of(app.session)
-            if is_waiting:
-                await pilot.press("ctrl+t")
             await pilot.pause()
             await other.aclose()
 
-    assert shown(act)
+    async def waiting(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("ctrl+t")
+
+    assert shown(reading, waiting)
 
 
 def test_lock_running(desktop: Desktop, shown: Shown) -> None:
@@ -302,17 +303,19 @@ def test_the_title_of_a_chapter_and_none_that_is_archived(shown: Shown) -> None:
     assert shown(title, none_archived)
 
 
-def test_help(shown: Shown) -> None:
-    assert shown(press("f1", until_screen=HelpScreen))
-
-
-def test_bug(shown: Shown, monkeypatch: pytest.MonkeyPatch, desktop: Desktop) -> None:
+def test_help_and_a_bug(shown: Shown, monkeypatch: pytest.MonkeyPatch, desktop: Desktop) -> None:
     report = "Story Engine 0.1.0\n\nTraceback (most recent call last):\n  …\nZeroDivisionError: a bug of ours"
     monkeypatch.setattr("storyengine_tui.screens.system.bug_screen.report_of", lambda _: report)
 
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+    async def help_of_tab_1(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+
+    async def bug(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
         log_folder = type(desktop.paths.logs)("/home/gm/logs")
         app.push_screen(BugScreen(ZeroDivisionError(), log_folder))
         await until(pilot, lambda: isinstance(app.screen, BugScreen))
 
-    assert shown(act)
+    assert shown(help_of_tab_1, bug)

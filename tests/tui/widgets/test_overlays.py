@@ -29,48 +29,50 @@ def click_on(widget: Widget, style: Style) -> Click:
 
 
 @pytest.mark.needs(Part.COMMAND_PALETTE)
-@pytest.mark.parametrize("keys", ["enter enter", "down enter enter", "enter enter enter enter"])
 async def test_keys_that_come_twice_in_the_palette_run_one_command(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch, keys: str
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await desktop.prepare(make_draft)
     opened_screens: list[None] = []
     monkeypatch.setattr(StoryEngineApp, "action_model", lambda self: opened_screens.append(None))
     async with desktop.window() as (pilot, app):
-        await pilot.press("ctrl+p", *"model")
-        await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 1)
-        for key in keys.split():  # In one write, as from a slow line.
-            app.post_message(Key(key, None))
-        await until(pilot, lambda: app.screen is app.chapter)
-        await until(pilot, lambda: opened_screens)
-        await pilot.pause()
-        assert len(opened_screens) == 1
+        for keys in ("enter enter", "down enter enter", "enter enter enter enter"):
+            opened_screens.clear()
+            await pilot.press("ctrl+p", *"model")
+            await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 1)
+            for key in keys.split():  # In one write, as from a slow line.
+                app.post_message(Key(key, None))
+            await until(pilot, lambda: app.screen is app.chapter)
+            await until(pilot, lambda: opened_screens)
+            await pilot.pause()
+            assert len(opened_screens) == 1, keys
 
 
 @pytest.mark.needs(Part.COMMAND_PALETTE)
-@pytest.mark.parametrize(("words", "runs"), [("model", 1), ("zzz", 0)])
 async def test_enter_right_behind_the_words_runs_what_these_find_and_nothing_else(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch, words: str, runs: int
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[None] = []
     monkeypatch.setattr(StoryEngineApp, "action_model", lambda self: ran.append(None))
     async with desktop.window(make_draft) as (pilot, app):
-        await pilot.press("ctrl+p")
-        await until(pilot, lambda: app.screen.query_one(OptionList).option_count)
-        for key in (*words, "enter"):  # In one write, as from a slow line.
-            app.post_message(Key(key, key if len(key) == 1 else None))
-        if runs:
-            await until(pilot, lambda: app.screen is app.chapter)
-        else:
-            await until(pilot, lambda: "No matches found" in screen_text(app))
-            assert isinstance(app.screen, StoryPalette)
-        await pilot.pause()
-        assert len(ran) == runs
+        for words in ("model", "zzz"):
+            await pilot.press("ctrl+p")
+            await until(pilot, lambda: app.screen.query_one(OptionList).option_count)
+            for key in (*words, "enter"):  # In one write, as from a slow line.
+                app.post_message(Key(key, key if len(key) == 1 else None))
+            if words == "model":
+                await until(pilot, lambda: app.screen is app.chapter)
+            else:
+                await until(pilot, lambda: "No matches found" in screen_text(app))
+                assert isinstance(app.screen, StoryPalette)
+            await pilot.pause()
+            assert len(ran) == 1, words
 
 
 @pytest.mark.needs(Part.COMMAND_PALETTE, Part.OPTION_LISTS)
-async def test_keys_that_come_faster_than_the_palette_end_nothing(desktop: Desktop) -> None:
+async def test_keys_and_clicks_that_come_faster_than_the_palette_end_nothing(desktop: Desktop) -> None:
     async with desktop.window(make_draft) as (pilot, app):
+        # Keys that come faster than the palette end nothing.
         for sent in (
             "ctrl+p escape ctrl+p",
             "ctrl+p escape",
@@ -86,11 +88,33 @@ async def test_keys_that_come_faster_than_the_palette_end_nothing(desktop: Deskt
             await pilot.pause()
             await pilot.press("escape", "escape")
             await until(pilot, lambda: app.screen is app.chapter, sent)
+        # A click on a palette that is not laid out or has lost its commands ends nothing.
+        app.action_command_palette()
+        early = app.screen
+        early.post_message(click_on(early, Style()))
+        await until(pilot, lambda: app.screen is app.chapter)
+        await pilot.press("ctrl+p")
+        commands = app.screen.query_one(OptionList)
+        await until(pilot, lambda: commands.option_count)
+        commands.post_message(click_on(commands, Style.from_meta({"option": commands.option_count})))
+        await pilot.pause()
 
 
 @pytest.mark.needs(Part.OPTION_LISTS)
-async def test_a_page_is_turned_only_in_a_list_of_commands_that_is_laid_out(desktop: Desktop) -> None:
+async def test_a_choice_or_a_list_of_commands_turns_a_page_only_where_it_is_laid_out(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_draft) as (pilot, app):
+        # A choice takes a page key in the moment in which it opens.
+        choice = app.screen.query_one("#agent-count", Select)
+        choice.expanded = True
+        choice.query_one(OptionList).highlighted = 0
+        choice.query_one(OptionList)._move_page(1)
+        choice.query_one(OptionList)._move_page(-1)
+        await pilot.pause()
+        await pilot.press("escape")
+        await until(pilot, lambda: not choice.expanded)
+        # A page is turned only in a list of commands that is laid out.
         await pilot.press("ctrl+p")
         await until(pilot, lambda: app.screen.query_one(OptionList).option_count)
         for size in ((80, 24), (80, 2)):
@@ -105,45 +129,9 @@ async def test_a_page_is_turned_only_in_a_list_of_commands_that_is_laid_out(desk
         await pilot.press("escape")
 
 
-async def test_the_palette_opens_again_while_the_one_before_is_removed(desktop: Desktop) -> None:
+async def test_a_palette_that_closes_looks_for_nothing_and_opens_again(desktop: Desktop) -> None:
     async with desktop.window(make_draft) as (pilot, app):
-        await pilot.press("ctrl+p")
-        first = app.screen
-        first.dismiss()
-        app.action_command_palette()
-        await until(pilot, lambda: not first.is_attached)
-        assert isinstance(app.screen, StoryPalette)
-
-
-@pytest.mark.needs(Part.OPTION_LISTS)
-async def test_a_choice_takes_a_page_key_in_the_moment_in_which_it_opens(desktop: Desktop) -> None:
-    async with desktop.window(make_draft) as (pilot, app):
-        choice = app.screen.query_one("#agent-count", Select)
-        choice.expanded = True
-        choice.query_one(OptionList).highlighted = 0
-        choice.query_one(OptionList)._move_page(1)
-        choice.query_one(OptionList)._move_page(-1)
-        await pilot.pause()
-
-
-@pytest.mark.needs(Part.COMMAND_PALETTE, Part.OPTION_LISTS)
-async def test_a_click_on_a_palette_that_is_not_laid_out_or_has_lost_its_commands_ends_nothing(
-    desktop: Desktop,
-) -> None:
-    async with desktop.window(make_draft) as (pilot, app):
-        app.action_command_palette()
-        early = app.screen
-        early.post_message(click_on(early, Style()))
-        await until(pilot, lambda: app.screen is app.chapter)
-        await pilot.press("ctrl+p")
-        commands = app.screen.query_one(OptionList)
-        await until(pilot, lambda: commands.option_count)
-        commands.post_message(click_on(commands, Style.from_meta({"option": commands.option_count})))
-        await pilot.pause()
-
-
-async def test_what_is_typed_into_a_palette_that_closes_looks_for_nothing(desktop: Desktop) -> None:
-    async with desktop.window(make_draft) as (pilot, app):
+        # What is typed into a palette that closes looks for nothing.
         await pilot.press("ctrl+p")
         palette = app.screen
         field = palette.query_one(Input)
@@ -151,6 +139,13 @@ async def test_what_is_typed_into_a_palette_that_closes_looks_for_nothing(deskto
         palette.post_message(Input.Changed(field, "late"))
         await until(pilot, lambda: not palette.is_attached)
         await pilot.pause()
+        # The palette opens again while the one before is removed.
+        await pilot.press("ctrl+p")
+        first = app.screen
+        first.dismiss()
+        app.action_command_palette()
+        await until(pilot, lambda: not first.is_attached)
+        assert isinstance(app.screen, StoryPalette)
 
 
 async def help_over_a_question(
@@ -165,23 +160,19 @@ async def help_over_a_question(
     return dialog, results
 
 
-async def test_a_dialog_that_is_done_under_the_help_closes_itself_alone(desktop: Desktop) -> None:
+async def test_a_dialog_under_or_over_another_closes_itself_alone_and_answers_once(desktop: Desktop) -> None:
     async with desktop.window(make_draft) as (pilot, app):
+        # A dialog that is done under the help closes itself alone.
         dialog, results = await help_over_a_question(pilot, app)
         await until(pilot, lambda: isinstance(app.screen, HelpScreen))
         dialog.dismiss(True)
         dialog.dismiss(False)
-        assert isinstance(app.screen, HelpScreen)
+        assert isinstance(app.screen_stack[-1], HelpScreen)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
         await until(pilot, lambda: results)
         assert results == [True]
-
-
-async def test_a_dialog_that_waits_to_close_takes_no_other_screen_with_it_and_answers_once(
-    desktop: Desktop,
-) -> None:
-    async with desktop.window(make_draft) as (pilot, app):
+        # A dialog that waits to close takes no other screen with it and answers once.
         dialog, results = await help_over_a_question(pilot, app)
         first = app.screen
         assert isinstance(first, HelpScreen)
@@ -192,17 +183,14 @@ async def test_a_dialog_that_waits_to_close_takes_no_other_screen_with_it_and_an
         app.push_screen(second)
         await until(pilot, lambda: second.is_mounted)
         await pilot.pause()
-        assert app.screen is second
+        assert app.screen_stack[-1] is second
         assert results == []
         second.dismiss()
         await until(pilot, lambda: results == [True])
         await until(pilot, lambda: app.screen is app.chapter)
-
-
-async def test_a_dialog_that_comes_to_the_front_twice_at_once_closes_itself_alone(desktop: Desktop) -> None:
-    async with desktop.window(make_draft) as (pilot, app):
+        # A dialog that comes to the front twice at once closes itself alone.
         below, dialog = (ConfirmModal("Sure?", "It is a question.", confirm="Yes") for _ in range(2))
-        results: list[bool | None] = []
+        results = []
         app.push_screen(below, results.append)
         app.push_screen(dialog, results.append)
         await until(pilot, lambda: app.screen is dialog and dialog.is_mounted)
@@ -216,8 +204,9 @@ async def test_a_dialog_that_comes_to_the_front_twice_at_once_closes_itself_alon
         assert app.screen is below
 
 
-async def test_a_panel_that_is_made_while_the_chapter_closes_ends_nothing(desktop: Desktop) -> None:
-    async with desktop.window(make_draft) as (_pilot, app):
+async def test_a_panel_or_a_help_that_is_not_there_yet_ends_nothing(desktop: Desktop) -> None:
+    async with desktop.window(make_draft) as (pilot, app):
+        # A panel that is made while the chapter closes ends nothing.
         page = app.screen.query_one(SetupPane)
         making = asyncio.create_task(page._show_panel(Slot.ORANGE))
         await asyncio.sleep(0)
@@ -225,10 +214,7 @@ async def test_a_panel_that_is_made_while_the_chapter_closes_ends_nothing(deskto
         page.detach()
         await making
         await page.attach(session)
-
-
-async def test_the_help_takes_a_key_in_the_moment_in_which_it_opens(desktop: Desktop) -> None:
-    async with desktop.window(make_draft) as (pilot, app):
+        # The help takes a key in the moment in which it opens.
         screen = HelpScreen.of(app.screen)
         app.push_screen(screen)
         screen.action_scroll(1)

@@ -34,7 +34,7 @@ async def test_a_chapter_is_played_and_both_terminals_agree(screen: type[Screen[
         await pilot.pause()
         app.assert_same()
         view.begin_reply(Slot.BLUE, "Agent Blue", "21) And then?")
-        for word in (WORDS * 8).split():
+        for word in (WORDS * 4).split():
             view.stream(word + " ")
             view._streamed.end_frame()
             await pilot.pause()
