@@ -3,8 +3,11 @@
 from tests.leaks.canaries import Ledger
 from tests.leaks.random_chapter import RandomChapter
 
+STEPS = 16
+"""Steps of a chapter."""
 
-async def play_chapters(seeds: range, steps: int = 16) -> Ledger:
+
+async def play_chapters(seeds: range, steps: int = STEPS) -> Ledger:
     """Play a chapter for each seed; return everything that was found together."""
     together = Ledger()
     for seed in seeds:

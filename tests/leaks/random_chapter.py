@@ -37,14 +37,17 @@ NEXT_STEPS = 5
 class RandomChapter(RandomSetting):
     """One chapter and its GM, and some of the chapter after it."""
 
-    async def play(self, steps: int) -> Ledger:
-        """Play a chapter of random steps; return what was found."""
+    async def play(self, steps: int, *, until_leak: bool = False) -> Ledger:
+        """Play a chapter of random steps, or of those to its first leak; return what was found."""
         await self._begin()
         for _ in range(steps):
             await self.draw.choice(self.steps)()
             await self._settle()
             await self._check()
-        await self._end()
+            if until_leak and self.ledger.leaks:
+                break
+        else:
+            await self._end()
         await self.session.aclose()
         return self.ledger
 

@@ -165,36 +165,34 @@ def forged(body: SessionBody, **changes: object) -> bytes:
 PROOF = {"prompt_index": 1, "take": 1, "ordinal": 1, "words": SAID, "start": 0, "end": len(SAID)}
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"evidence": [{**PROOF, "words": "I never said"}]}, "not proved"),
-        ({"evidence": [{**PROOF, "start": 3}]}, "not proved"),
-        ({"evidence": [{**PROOF, "ordinal": 5}]}, "not proved"),
-        ({"evidence": []}, "not proved"),
-        ({"take": 2}, "not proved"),
-        ({"version": 2}, "gaps"),
-        ({"importance": 3}, "0 to 1"),
-        ({"name": ""}, "name of 1"),
-        ({"merged_into": str(UUID(int=9))}, "missing"),
-        ({"label": [9]}, "items.0.label"),
-        ({"details": {"kind": "spell"}}, "items.0.details"),
-        ({"text": "\u001b[31mred"}, "escape"),
-        ({"updated_at": "0001-01-01T00:00:00Z"}, "time"),
-        ({"session_id": str(UUID(int=9))}, "more than one session"),
-    ],
-    ids=str,
+FORGERIES: tuple[tuple[dict[str, object], str], ...] = (
+    ({"evidence": [{**PROOF, "words": "I never said"}]}, "not proved"),
+    ({"evidence": [{**PROOF, "start": 3}]}, "not proved"),
+    ({"evidence": [{**PROOF, "ordinal": 5}]}, "not proved"),
+    ({"evidence": []}, "not proved"),
+    ({"take": 2}, "not proved"),
+    ({"version": 2}, "gaps"),
+    ({"importance": 3}, "0 to 1"),
+    ({"name": ""}, "name of 1"),
+    ({"merged_into": str(UUID(int=9))}, "missing"),
+    ({"label": [9]}, "items.0.label"),
+    ({"details": {"kind": "spell"}}, "items.0.details"),
+    ({"text": "\u001b[31mred"}, "escape"),
+    ({"updated_at": "0001-01-01T00:00:00Z"}, "time"),
+    ({"session_id": str(UUID(int=9))}, "more than one session"),
 )
-async def test_a_forged_bank_is_refused_with_its_reason(
-    store: PostgresStore, changes: dict[str, object], reason: str
-) -> None:
+
+
+async def test_a_forged_bank_is_refused_with_its_reason(store: PostgresStore) -> None:
     session_id, items = await played(store)
     body = await read_body(store, session_id)
     # The first item of the file is the first of the story.
     body = replace(body, items=tuple(sorted(body.items, key=lambda item: item.id != items[0].id)))
     assert from_json(forged(body)) == body
-    with pytest.raises(ImportRefusedError, match=reason):
-        from_json(forged(body, **changes))
+    for changes, reason in FORGERIES:
+        print(changes)
+        with pytest.raises(ImportRefusedError, match=reason):
+            from_json(forged(body, **changes))
 
 
 async def test_what_an_item_replaces_of_an_earlier_chapter_is_not_in_its_file_and_stays_named(

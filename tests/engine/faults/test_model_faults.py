@@ -1,7 +1,8 @@
 """Every fault of a model, for every kind of request, once, always and every other time: the stated outcome.
 
-Here every kind meets every fault of the scripted provider at one frequency, and some kind every second fault
-over HTTP; in `make torture` they all meet.
+Here every fault of the scripted provider meets a kind that answers in JSON and one that answers in prose, one
+of them always and the other every other time, and some kind every second fault over HTTP; in `make torture`
+they all meet.
 """
 
 import os
@@ -47,14 +48,14 @@ def entry(kind: RequestKind, fault: Fault, often: Often) -> Entry:
 
 
 def scripted_rows() -> list[tuple[Fault, RequestKind, Often]]:
-    pairs = list(product(Fault, MATCHES))
     if IS_WHOLE:
-        return [(*pair, often) for pair in pairs for often in Often]
-    # `test_faults` has each of them once.
-    turns = (Often.ALWAYS, Often.EVERY_OTHER)
+        return list(product(Fault, MATCHES, Often))
+    # `test_faults` has every pair once. Kinds that answer in JSON and in prose follow each other.
+    kinds = [*MATCHES]
     return [
-        (fault, kind, turns[(number + number // len(MATCHES)) % 2])
-        for number, (fault, kind) in enumerate(pairs)
+        (fault, kinds[(number + turn) % len(kinds)], often)
+        for number, fault in enumerate(Fault)
+        for turn, often in enumerate((Often.ALWAYS, Often.EVERY_OTHER))
     ]
 
 

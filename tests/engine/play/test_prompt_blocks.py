@@ -142,28 +142,29 @@ async def test_a_chapter_without_blocks_is_exported_and_saved_as_ever(store: Pos
     assert "prompt_blocks" not in slot.document
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('"order":100', '"order":99'),
-        ('"order":100', '"order":"high"'),
-        ('"variant":"default"', '"variant":"unknown"'),
-        ('"place":"rules"', '"place":"nowhere"'),
-        ('"roles":["character"]', '"roles":["director"]'),
-        ('"slots":[]', '"slots":[3,3]'),
-        ('"Weather"', '"Wea\\tther"'),
-    ],
+OTHER_BLOCKS = (
+    ('"order":100', '"order":99'),
+    ('"order":100', '"order":"high"'),
+    ('"variant":"default"', '"variant":"unknown"'),
+    ('"place":"rules"', '"place":"nowhere"'),
+    ('"roles":["character"]', '"roles":["director"]'),
+    ('"slots":[]', '"slots":[3,3]'),
+    ('"Weather"', '"Wea\\tther"'),
 )
-async def test_a_file_with_other_prompt_blocks_is_refused(store: PostgresStore, old: str, new: str) -> None:
+
+
+async def test_a_file_with_other_prompt_blocks_is_refused(store: PostgresStore) -> None:
     async with chapter(store) as session:
         await session.edits.edit_prompt_blocks(BLOCKS)
         document = json.loads(to_json(await read_body(store, session.id)))
     text = canonical(document["body"]).decode()
-    assert old in text
-    body = json.loads(text.replace(old, new, 1))
-    forged = json.dumps({**document, "body": body, "sha256": checksum(canonical(body))})
-    with pytest.raises(ImportRefusedError):
-        from_json(forged.encode())
+    for old, new in OTHER_BLOCKS:
+        print(new)
+        assert old in text
+        body = json.loads(text.replace(old, new, 1))
+        forged = json.dumps({**document, "body": body, "sha256": checksum(canonical(body))})
+        with pytest.raises(ImportRefusedError):
+            from_json(forged.encode())
 
 
 async def test_a_purge_takes_the_blocks_with_it(store: PostgresStore, url: str) -> None:

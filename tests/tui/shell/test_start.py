@@ -220,20 +220,6 @@ async def test_what_was_typed_into_a_start_that_is_killed_is_there_at_the_next_a
         await app.close_everything()
 
 
-async def test_what_is_typed_while_nothing_has_the_focus_is_no_early_text_once_there_was_a_field(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with desktop.window(make_draft) as (pilot, app):
-        await until(pilot, lambda: app.focused is not None)
-        # As in the first second, when the other pages are not made yet.
-        monkeypatch.setattr(type(app.chapter), "is_open", False)
-        app.chapter.set_focus(None)
-        app.chapter.early.has_come = False
-        app.post_message(events.Paste("astray"))
-        await pilot.pause()
-        assert not app.chapter.early.has_come
-
-
 @pytest.mark.parametrize(
     "text", ["", "x", "{id}\n", "{id}\n9 Kara\n", "{id}\nKara\n", f"{{id}}\n1 {'K' * 41}\n"]
 )
@@ -247,8 +233,12 @@ def test_a_note_of_the_last_session_that_is_older_or_odd_shows_no_panel(tmp_path
     assert (read_last_session(paths), read_last_panel(paths)) == (session_id, LastPanel(Slot.BLUE, "Zoë"))
 
 
-async def test_a_letter_with_alt_is_not_that_letter(desktop: Desktop) -> None:
+async def test_a_letter_with_alt_is_not_that_letter_and_what_is_typed_without_focus_is_no_early_text(
+    desktop: Desktop,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async with desktop.window(make_draft) as (pilot, app):
+        # A letter with alt is not that letter.
         world = app.chapter.query_one("#world", CappedTextArea)
         await until(pilot, lambda: app.focused is world)
         before = world.text
@@ -257,6 +247,15 @@ async def test_a_letter_with_alt_is_not_that_letter(desktop: Desktop) -> None:
         app.post_message(events.Key("y", "y"))
         await until(pilot, lambda: world.text != before)
         assert world.text == "y" + before
+        # What is typed while nothing has the focus is no early text once there was a field.
+        await until(pilot, lambda: app.focused is not None)
+        # As in the first second, when the other pages are not made yet.
+        monkeypatch.setattr(type(app.chapter), "is_open", False)
+        app.chapter.set_focus(None)
+        app.chapter.early.has_come = False
+        app.post_message(events.Paste("astray"))
+        await pilot.pause()
+        assert not app.chapter.early.has_come
 
 
 async def test_quitting_while_calls_run_says_what_is_stopped_and_what_is_kept(

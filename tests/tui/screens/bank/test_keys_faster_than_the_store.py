@@ -64,19 +64,19 @@ async def test_the_same_key_twice_at_once_says_that_it_is_so_already(
         assert (await tab.stored(3)).validation is Validation.CONFIRMED
 
 
-@pytest.mark.parametrize("key", ["plus", "e"])
 async def test_what_is_saved_twice_at_once_is_stored_once(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch, key: str
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with tab3(desktop, shown="4") as tab:
         before = len(await tab.bank.items(with_all=True))
-        await tab.press(key)
-        await tab.until(lambda: isinstance(tab.app.screen, AddItemModal | ItemModal))
-        await tab.press(*"Dark", "tab" if key == "plus" else "shift+tab", *"Mill")
-        slow = SlowStore(tab, monkeypatch, is_stored=True)
-        await tab.press("ctrl+s")
-        await slow.has_begun.wait()
-        await tab.press("ctrl+s")
-        slow.may_end.set()
-        await tab.said("Added" if key == "plus" else "Stored")
-        assert len(await tab.bank.items(with_all=True)) == before + (key == "plus")
+        for key, words, said in (("plus", "tab", "Added"), ("e", "shift+tab", "Stored")):
+            await tab.press(key)
+            await tab.until(lambda: isinstance(tab.app.screen, AddItemModal | ItemModal))
+            await tab.press(*"Dark", words, *"Mill")
+            slow = SlowStore(tab, monkeypatch, is_stored=True)
+            await tab.press("ctrl+s")
+            await slow.has_begun.wait()
+            await tab.press("ctrl+s")
+            slow.may_end.set()
+            await tab.said(said)
+            assert len(await tab.bank.items(with_all=True)) == before + 1, "one was added"

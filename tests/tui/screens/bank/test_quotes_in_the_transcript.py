@@ -84,10 +84,11 @@ async def tab2(desktop: Desktop, prepare: Any = make_banked) -> AsyncIterator[Pl
         yield Play(pilot, app)
 
 
-async def test_words_of_a_quote_are_underlined_until_it_is_rejected_also_where_they_are_selected(
+async def test_words_of_a_quote_are_underlined_and_words_that_are_selected_become_one(
     desktop: Desktop,
 ) -> None:
     async with tab2(desktop) as play:
+        # Words of a quote are underlined until it is rejected also where they are selected.
         await play.until(lambda: play.underlined)
         # The other characters said the same words; the proof is in the first reply.
         assert play.underlined == [QUOTE]
@@ -99,10 +100,8 @@ async def test_words_of_a_quote_are_underlined_until_it_is_rejected_also_where_t
         assert play.underlined == [QUOTE]
         await play.pilot.press("c")
         assert play.app.clipboard == f"that {QUOTE}"
-
-
-async def test_words_that_are_selected_become_a_quote_of_the_one_who_said_them(desktop: Desktop) -> None:
-    async with tab2(desktop) as play:
+        await play.pilot.press("escape")
+        # Words that are selected become a quote of the one who said them.
         await play.select("Jonas [/x]: I hid", "under the stair.")
         await play.pilot.press("q")
         await play.until(lambda: len(play.underlined) == 2)
@@ -144,8 +143,18 @@ async def sheet_of(play: Play) -> ItemList:
     return items
 
 
-async def test_the_sheet_of_the_panels_character_is_corrected_in_place(desktop: Desktop) -> None:
+async def test_the_sheet_of_the_panels_character_leads_to_its_proofs_and_is_corrected_in_place(
+    desktop: Desktop,
+) -> None:
     async with tab2(desktop) as play:
+        # A proof on the sheet leads to its words in the transcript.
+        await sheet_of(play)
+        await play.pilot.press("down", "enter")
+        await play.until(lambda: isinstance(play.app.screen, ItemScreen))
+        await play.pilot.press("enter")
+        await play.until(lambda: play.app.screen is play.app.chapter and play.view.has_focus)
+        await play.until(lambda: play.view.selection.text_in_one == "the brass key")
+        # The sheet of the panels character is corrected in place.
         items = await sheet_of(play)
         assert [row.item.text for row in items.rows] == ["A burn on the left hand.", "Has the log book."]
         await play.pilot.press("x")
@@ -162,16 +171,6 @@ async def test_the_sheet_of_the_panels_character_is_corrected_in_place(desktop: 
         await play.until(lambda: isinstance(play.app.screen, SheetModal))
         nothing = play.app.screen.query_one("#nothing", Static)
         await play.until(lambda: str(nothing.content) == NOTHING)
-
-
-async def test_a_proof_on_the_sheet_leads_to_its_words_in_the_transcript(desktop: Desktop) -> None:
-    async with tab2(desktop) as play:
-        await sheet_of(play)
-        await play.pilot.press("down", "enter")
-        await play.until(lambda: isinstance(play.app.screen, ItemScreen))
-        await play.pilot.press("enter")
-        await play.until(lambda: play.app.screen is play.app.chapter and play.view.has_focus)
-        await play.until(lambda: play.view.selection.text_in_one == "the brass key")
 
 
 async def test_a_chapter_without_a_bank_has_neither_quotes_nor_a_sheet(

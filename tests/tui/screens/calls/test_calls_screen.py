@@ -125,9 +125,12 @@ def rows(screen: CallsScreen) -> list[list[str]]:
     return [[str(cell).strip() for cell in table.get_row_at(row)] for row in range(table.row_count)]
 
 
-async def test_every_call_is_listed_and_shown_in_full_by_keyboard_and_mouse(desktop: Desktop) -> None:
+async def test_every_call_is_listed_and_shown_once_and_in_full_by_keyboard_and_mouse(
+    desktop: Desktop,
+) -> None:
     desktop.script = SCRIPT
     async with desktop.window(make_called) as (pilot, app):
+        # Every call is listed and shown in full by keyboard and mouse.
         screen = await calls_shown(pilot)
         listed = rows(screen)
         assert [row[1] for row in listed] == ["2 Jonas [/x]", "2 Jonas [/x]", "1 Mira", "0 World & Chapter"]
@@ -168,10 +171,7 @@ async def test_every_call_is_listed_and_shown_in_full_by_keyboard_and_mouse(desk
         assert "Nothing came back." in text
         await pilot.press("escape", "escape")
         assert app.screen is app.chapter
-
-
-async def test_one_call_is_shown_for_enter_that_comes_twice(desktop: Desktop) -> None:
-    async with desktop.window(make_called) as (pilot, app):
+        # One call is shown for enter that comes twice.
         await calls_shown(pilot)
         for _ in range(2):
             app.post_message(Key("enter", "\r"))
@@ -214,27 +214,18 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("still")
-def test_picture_of_the_list(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.script = SCRIPT
-    desktop.prepare_now(make_called)
-    assert pictures_match(desktop.app(), run_before=_show)
-
-
-async def _show(pilot: Pilot[Any]) -> None:
-    await calls_shown(pilot)
-
-
-@pytest.mark.usefixtures("still")
-def test_picture_of_a_call(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+def test_pictures_of_the_list_and_of_a_call(desktop: Desktop, pictures_match: PicturesMatch) -> None:
     desktop.script = SCRIPT
     desktop.prepare_now(make_called)
 
-    async def show(pilot: Pilot[Any]) -> None:
+    async def listed(pilot: Pilot[Any]) -> None:
         await calls_shown(pilot)
+
+    async def call(pilot: Pilot[Any]) -> None:
         await pilot.press("down", "enter")
         await _in_full(pilot)
 
-    assert pictures_match(desktop.app(), run_before=show)
+    assert pictures_match(desktop.app(), {"listed": listed, "call": call})
 
 
 def test_picture_without_calls(desktop: Desktop, pictures_match: PicturesMatch) -> None:

@@ -41,8 +41,11 @@ async def make_two(engine: Any) -> None:
     await make_active(engine, 2)
 
 
-async def test_the_ledger_is_summed_by_each_of_its_ways_and_every_sum_is_the_same(paid: PaidDesktop) -> None:
-    async with paid.window(lambda engine: make_active(engine, 2)) as (pilot, _):
+async def test_the_ledger_is_summed_by_each_of_its_ways_for_this_chapter_and_for_all_of_them(
+    paid: PaidDesktop,
+) -> None:
+    async with paid.window(make_two) as (pilot, _):
+        # The ledger is summed by each of its ways and every sum is the same.
         view = await money_shown(pilot)
         assert totals(view) == "This chapter by agent: $0.93"
         assert [row[:2] for row in rows(view)] == [
@@ -58,11 +61,7 @@ async def test_the_ledger_is_summed_by_each_of_its_ways_and_every_sum_is_the_sam
             "chapter", "day", "call", "prompt", "character", "agent",
         ]  # fmt: skip
         assert {one.split(": ")[1] for one in seen} == {"$0.93"}
-
-
-async def test_a_shows_all_chapters_and_this_one_again(paid: PaidDesktop) -> None:
-    async with paid.window(make_two) as (pilot, _):
-        view = await money_shown(pilot)
+        # A shows all chapters and this one again.
         here = totals(view)
         await pilot.press("a")
         await until(pilot, lambda: totals(view) == "All chapters by agent: $1.55")

@@ -26,8 +26,11 @@ def pause(app: StoryEngineApp) -> QueueDouble:
     return queue
 
 
-async def test_a_queue_is_said_on_every_tab_from_its_pause_until_its_button_goes_on(desktop: Desktop) -> None:
+async def test_a_queue_is_said_on_every_tab_from_its_pause_until_its_button_goes_on_or_is_refused(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_active) as (pilot, app):
+        # A queue is said on every tab from its pause until its button goes on.
         assert not app.chapter.query_one(PausedBanner).is_shown
         assert app.chapter.query_one(PausedBanner).region.height == 0
         queue = pause(app)
@@ -37,10 +40,7 @@ async def test_a_queue_is_said_on_every_tab_from_its_pause_until_its_button_goes
         app.chapter.query_one("PausedBanner Button", Button).press()
         await until(pilot, lambda: not app.chapter.query_one(PausedBanner).is_shown)
         assert queue.told == [("resume",)]
-
-
-async def test_a_resume_that_is_refused_says_why(desktop: Desktop) -> None:
-    async with desktop.window(make_active) as (pilot, app):
+        # A resume that is refused says why.
         pause(app).refuses = "The database is away [/x]."
         await until(pilot, lambda: "nothing new is sent" in screen_text(app))
         app.chapter.query_one("PausedBanner Button", Button).press()
