@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Select, TextArea
 
-from core.domain.errors import SessionLockedError
 from core.domain.ids import SessionId
 from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
@@ -45,13 +44,6 @@ class HeldEdit:
             chapter.text = resumed(self.base.chapter, stored.chapter, self.edit.chapter)
         if self.edit.agent_count is not None:
             count.value = self.edit.agent_count
-
-    def refusal(self) -> SessionLockedError:
-        """Return the error that says that it cannot be stored."""
-        return SessionLockedError(
-            "Another window writes in this chapter, so what you wrote on 1 World cannot be stored.",
-            "Copy it before you leave.",
-        )
 
 
 def held_edit(

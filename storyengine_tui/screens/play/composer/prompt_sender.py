@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from core.domain.audience import Audience
-from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
+from core.domain.errors import IllegalCommandError, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
@@ -18,6 +18,7 @@ from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptP
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
+from storyengine_tui.screens.shared.unstored import unstored
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
@@ -84,10 +85,7 @@ class PromptSender:
         if all(area.is_stored for area in self._composer):
             return
         if self._session.is_read_only:
-            raise SessionLockedError(
-                "Another window writes in this chapter, so the text in your panel cannot be stored.",
-                "Copy it before you leave.",
-            )
+            raise unstored("the text in your panel")
         self.autosave.touch()
         await self.autosave.flush()
 
