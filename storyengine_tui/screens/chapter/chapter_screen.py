@@ -68,6 +68,8 @@ class ChapterScreen(BatchedScreen[None]):
         self._listener = SessionListener(self, self._pages, self.feedback)
         self.early = EarlyKeys()
         self._there: tuple[str, str] | None = None
+        self._refused: list[RequestId] = []
+        """Failed requests about which the GM is being asked."""
         self._has_had_field = False
 
     def compose(self) -> ComposeResult:
@@ -292,13 +294,20 @@ class ChapterScreen(BatchedScreen[None]):
 
     @on(SessionListener.RepairWanted)
     def _handle_refused_call(self, event: SessionListener.RepairWanted) -> None:
-        self._ask(self._repair(event.request_id), "repair")
+        self._refused.append(event.request_id)
+        if len(self._refused) == 1:  # Otherwise the question is on the screen, and is about this one too.
+            self._ask(self._repair(), "repair")
 
-    async def _repair(self, request_id: RequestId) -> None:
-        """Ask for the missing precondition of a call, and retry the call once it is met."""
+    async def _repair(self) -> None:
+        """Ask for the missing precondition of failed calls, and retry the calls once it is met."""
         session = self._session
-        if session is not None and await repair_after_failure(self.app, self.configuration, session):
-            await session.retry(request_id)
+        try:
+            if session is not None and await repair_after_failure(self.app, self.configuration, session):
+                for request_id in dict.fromkeys(self._refused):
+                    if any(one.id == request_id and one.has_failed for one in session.snapshot.requests):
+                        await session.retry(request_id)
+        finally:
+            self._refused.clear()
 
     def action_take_over(self) -> None:
         """Take over writing as soon as the other window closes, or cancel that."""

@@ -39,6 +39,8 @@ class WriterBanner(Banner):
 
     _session: "SessionHandle | None" = None
     _is_waiting = False
+    _choices = 0
+    """Number of times that the GM has chosen to wait, or not to."""
     _polling: Timer | None = None
     _checking: Worker[None] | None = None
 
@@ -78,6 +80,7 @@ class WriterBanner(Banner):
         if not self.can_take_over:
             return
         self._is_waiting = not self._is_waiting
+        self._choices += 1
         self.show_writer_of(self._session)
         self._check()
 
@@ -102,7 +105,7 @@ class WriterBanner(Banner):
         session = self._session
         if session is None:
             return
-        takes_over = self._is_waiting
+        takes_over, choices = self._is_waiting, self._choices
         try:
             if takes_over:
                 await session.take_over()
@@ -111,7 +114,8 @@ class WriterBanner(Banner):
         except StoryEngineError as error:
             if takes_over:
                 self.post_message(self.TakeOverFailed(error))
-                self._is_waiting = True  # It may have been the writer for a moment.
+                if choices == self._choices:
+                    self._is_waiting = True  # It may have been the writer for a moment.
                 self.show_writer_of(self._session)
 
     @on(Banner.ActionChosen)

@@ -200,8 +200,12 @@ class ChapterBuild:
             self._page.post_message(self.DownloadWanted(self, draft, title))
 
     def show_delivered(self, draft: NarrativeDraft, path: Path | None) -> None:
-        """Say where a version was written; without a path the browser downloads it."""
+        """Say where a version was written, of a chapter that may be left by now; without a path the browser
+        downloads it."""
         where = f"Version {draft.version} is in {path}" if path else "Your browser takes the file."
+        if not self._page.has_session or draft.session_id != self._page.session.id:
+            self._page.notify(where, markup=False)
+            return
         self.say(where, path=str(path or ""))
 
     def say(self, text: str, *, path: str = "") -> None:

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Button, Input, Static
 
-from core.domain.errors import SessionLockedError, StoryEngineError
+from core.domain.errors import StoryEngineError
 from core.domain.session.limits import Limits
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
@@ -18,6 +18,7 @@ from core.text.composer_text import resumed
 from core.text.numbers import read_count
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.session_tab import SessionTab
+from storyengine_tui.screens.shared.unstored import unstored
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter, HelpedText
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.text_line import show_line
@@ -203,10 +204,7 @@ class DefinitionSaver:
     async def flush(self) -> None:
         """Store what is not stored yet; raises StoryEngineError."""
         if self._base is not None:
-            raise SessionLockedError(
-                "Another window writes in this chapter, so your wishes for the writer cannot be stored.",
-                "Copy them before you leave.",
-            )
+            raise unstored("the text of your wishes for the writer")
         if self._may_save and self._is_unsaved:
             self.autosave.touch()
             await self.autosave.flush()

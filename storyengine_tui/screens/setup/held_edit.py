@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Select, TextArea
 
-from core.domain.errors import SessionLockedError
 from core.domain.ids import SessionId
 from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.text.composer_text import resumed
 from storyengine_tui.screens.setup.setup_view import SetupView, TypedSetup
-from storyengine_tui.screens.shared.autosave import unstorable
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
@@ -46,10 +44,6 @@ class HeldEdit:
             chapter.text = resumed(self.base.chapter, stored.chapter, self.edit.chapter)
         if self.edit.agent_count is not None:
             count.value = self.edit.agent_count
-
-    def refusal(self) -> SessionLockedError:
-        """Return the error that says that it cannot be stored."""
-        return unstorable("what you wrote on 1 World")
 
 
 def held_edit(

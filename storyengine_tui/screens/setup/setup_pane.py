@@ -27,6 +27,7 @@ from storyengine_tui.screens.setup.setup_view import INTRO, RESET_WARNING, Setup
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.screens.shared.state_labels import reason_of
+from storyengine_tui.screens.shared.unstored import unstored
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -163,7 +164,7 @@ class SetupPane(SessionTab):
     async def flush(self) -> None:
         """Store what is typed and not stored yet."""
         if self._held is not None:
-            raise self._held.refusal()
+            raise unstored("what you wrote on 1 World")
         if self._is_editable and self._typed().edit_of(self.session.snapshot) is not None:
             self.autosave.touch()
             await self.autosave.flush()

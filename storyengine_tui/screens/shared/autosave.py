@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from core.config.files.paths import Paths
-from core.domain.errors import SessionLockedError, StoryEngineError
+from core.domain.errors import StoryEngineError
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.widgets.banner import DISMISS, Banner, Tone
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
@@ -22,13 +22,6 @@ MAX_DELAY_SECONDS = 0.5
 for a busy machine and for the disk."""
 RETRY_SECONDS = 2.0
 """Seconds after which a save that failed is tried again."""
-
-
-def unstorable(text: str) -> SessionLockedError:
-    """Return the error of `text`, such as “what you wrote on 1 World”, in a window that only reads by now."""
-    return SessionLockedError(
-        f"Another window writes in this chapter, so {text} cannot be stored.", "Copy it before you leave."
-    )
 
 
 class Autosave:

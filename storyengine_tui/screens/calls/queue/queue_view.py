@@ -182,7 +182,8 @@ class QueueView(CallsView):
             return
         request = self._chosen.request
         is_here = request.session_id == self._session.id and not self._session.is_read_only
-        if is_here and isinstance(request, ReplyRequest) and request.state is RequestState.PENDING:
+        has_text = isinstance(request, ReplyRequest) and not request.follows
+        if is_here and has_text and request.state is RequestState.PENDING:
             # By the page, whose panels go before what is stored of them.
             self._take_back(request.id)
         else:

@@ -10,7 +10,7 @@ from textual.content import Content
 from core.domain.audience import Audience
 from core.domain.session.limits import Limits
 from core.domain.slot import Slot
-from core.text.composer_text import joined, merged, without
+from core.text.composer_text import joined, resumed, without
 from storyengine_tui.screens.play.scene.hearing_view import Delivery
 from storyengine_tui.theme import slot_class
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
@@ -168,7 +168,7 @@ class PromptArea(CappedTextArea):
 
     def show_stored(self, text: str) -> None:
         """Show the text in the store, merged with text of this panel that is not stored yet."""
-        whole = text if self.is_stored else merged(text, self.text)
+        whole = text if self.is_stored else resumed(self.stored, text, self.text)
         self.stored = text
         if whole != self.text:
             self.limit = max(self._max_length, len(whole))

@@ -94,6 +94,7 @@ class AddedLineModal(BoxModal[str]):
 
     async def _save(self) -> None:
         refused = self.query_one("#refused", Static)
+        self._set_read_only(True)
         try:
             await self.store(self._checks.ticked)
         except StoryEngineError as error:
@@ -104,10 +105,17 @@ class AddedLineModal(BoxModal[str]):
             self.dismiss(self.kept(is_stored=True))
         finally:
             self._is_storing = False
+            self._set_read_only(False)
+
+    def _set_read_only(self, is_read_only: bool) -> None:
+        """Take no keys into the text while it is stored: they would be lost when the dialog closes."""
+        for area in self.query(CappedTextArea):
+            area.read_only = is_read_only
 
     def action_cancel(self) -> None:
-        """Store nothing."""
-        self.dismiss(self.kept(is_stored=False))
+        """Store nothing; what is being stored closes the dialog itself."""
+        if not self._is_storing:
+            self.dismiss(self.kept(is_stored=False))
 
 
 class NarrationModal(AddedLineModal):

@@ -5,10 +5,12 @@ from decimal import Decimal
 import pytest
 from textual.widgets import Button, DataTable, Static
 
+from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
+from storyengine_tui.screens.chapter.session_listener import SessionListener
 from storyengine_tui.screens.play.scene.slot_modals import CalledModal
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop, screen_text
@@ -149,3 +151,21 @@ async def test_tab_3_says_nothing_of_money_while_none_is_spent(desktop: Desktop)
     desktop.script = SCRIPT
     async with chapter_page(desktop, make_ended) as page:
         assert not page.pane.query_one("#why", Static).display
+
+
+async def test_two_calls_that_are_refused_at_the_ceiling_are_asked_about_one_after_the_other(
+    paid: PaidDesktop,
+) -> None:
+    paid.ceilings = Ceilings(day=Decimal("0.35"))
+    async with at_window(paid) as table:
+        await table.send("Hello")
+        await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
+        question, [failed] = table.app.screen, table.snapshot.failed(ReplyRequest)
+        chapter = table.app.screen_stack[0]
+        chapter.post_message(SessionListener.RepairWanted(failed.id))  # as a summary that fails beside it
+        for _ in range(20):
+            await table.pilot.pause()
+        assert table.app.screen is question, "another question lies over the first"
+        await table.pilot.click(question.query_one("#confirm", Button))
+        await table.until(lambda: table.played(1))
+        assert table.banner() == ""

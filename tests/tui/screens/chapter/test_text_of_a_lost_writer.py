@@ -14,6 +14,7 @@ from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.store.in_memory.memory_rows import MemoryLease
 from tests.tui.engine_app import Desktop, make_draft, tab1, until
 from tests.tui.rooms.chapter_page import SCRIPT, chapter_page, make_ended
+from tests.tui.rooms.play_table import at_table
 
 pytestmark = pytest.mark.anyio
 
@@ -96,3 +97,20 @@ async def test_a_world_and_a_cast_that_another_window_keeps_from_being_stored_ar
         assert stored.tab1.chapter == "It sinks."
         assert stored.cast[Slot.ORANGE].name == "Jonas [/x]X"
         assert stored.cast[Slot.ORANGE].identity == "You row the boat. Late."
+
+
+async def test_a_prompt_that_was_edited_when_another_window_began_to_write_is_not_doubled(
+    desktop: Desktop,
+) -> None:
+    async with at_table(desktop) as table:
+        await table.type("Hello")
+        await table.until(lambda: table.snapshot.unsent.get(Slot.RED) == "Hello")
+        await cut_off(table.pane)
+        await table.type(" you")
+        async with second_writer(desktop, table.session):
+            await table.until(lambda: table.area(Slot.RED).read_only)
+        assert await table.session.take_over()
+        await table.until(lambda: not table.area(Slot.RED).read_only)
+        await table.pane.flush()
+        assert table.text(Slot.RED) == "Hello you"
+        assert table.snapshot.unsent[Slot.RED] == "Hello you"

@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from core.domain.errors import ErrorCode, StorageError
-from core.domain.ids import SessionId
+from core.domain.ids import SessionId, new_uuid
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
@@ -386,3 +386,13 @@ async def test_in_the_program_the_chapter_is_written_by_keyboard_alone_at_80_by_
 
 def _is_in_sight(page: ChapterPage, widget: Widget) -> bool:
     return page.pane.region.contains_region(widget.region)
+
+
+async def test_where_a_version_of_a_chapter_is_is_not_said_below_another_chapter(desktop: Desktop) -> None:
+    desktop.script = SCRIPT
+    async with chapter_page(desktop, make_written) as page:
+        [version] = page.draft.drafts
+        page.pane.build.show_delivered(replace(version, session_id=SessionId(new_uuid())), Path("a.txt"))
+        assert page.said("delivered") == ""
+        page.pane.build.show_delivered(version, Path("a.txt"))
+        assert page.said("delivered") == "Version 1 is in a.txt"

@@ -10,10 +10,12 @@ from core.storage.queue_store import QueueMessage, QueueSignal
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.calls.queue.queue_view import PromptModal, QueueView
 from storyengine_tui.screens.chapter.paused_banner import PausedBanner
+from storyengine_tui.screens.play.scene.hearing_view import Delivery
 from storyengine_tui.screens.setup.assist.assist_screen import AssistScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from tests.tui.engine_app import Desktop, screen_text
-from tests.tui.rooms.play_table import Table, at_window
+from tests.tui.rooms.play_table import Gate, Table, at_window
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 
@@ -84,3 +86,18 @@ async def test_a_prompt_that_another_window_drops_is_back_in_its_panel(desktop: 
         await table.until(lambda: table.text(Slot.RED) == "Hello")
         await table.until(lambda: not table.queued)
         assert table.text(Slot.ORANGE) == "And you?", "what is typed elsewhere stays in sight"
+
+
+async def test_a_further_reply_that_waits_is_dropped_as_well(desktop: Desktop, gate: Gate) -> None:
+    async with at_window(desktop) as table:
+        queue: Any = vars(app_of(table).engine)["queue"]
+        table.composer.choose(Slot.RED, Delivery(then=(Slot.ORANGE,)))
+        await table.begin()
+        await queue.pause()
+        gate.open()
+        await table.until(lambda: [one.follows for one in table.snapshot.open_prompts] == [True])
+        await queue_shown(table)
+        await table.until(lambda: "waits: paused" in screen_text(table.app))
+        await table.pilot.press("d")
+        await table.until(lambda: not table.snapshot.open_prompts, "the key did nothing")
+        assert table.stored.prompt_index == 1

@@ -1,5 +1,6 @@
 """Tab 2: lines of the GM that call nobody: narration, dice, secrets that are revealed (design 13)."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -322,3 +323,28 @@ def secrets(*texts: str) -> list[Secret]:
     return [
         Secret(number=number, text=text, known_by=Audience.of({RED})) for number, text in enumerate(texts, 1)
     ]
+
+
+async def test_a_line_that_is_being_stored_takes_no_more_keys_and_is_not_offered_again(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_store, store_text = asyncio.Event(), NarrationModal.store
+
+    async def slow(modal: NarrationModal, hearers: tuple[Slot, ...]) -> None:
+        await store_text(modal, hearers)
+        await may_store.wait()
+
+    monkeypatch.setattr(NarrationModal, "store", slow)
+    async with at_table(desktop) as table:
+        opened = await dialog(table, NarrationModal, "add_line")
+        await table.type("The lamp goes out.")
+        opened.query_one("#store", Button).press()
+        await table.until(lambda: "The lamp" in table.transcript.text)
+        opened.query_one(CappedTextArea).focus()
+        await table.pilot.press(*"No.", "escape")
+        assert opened.query_one(CappedTextArea).text == "The lamp goes out.", "it would be lost"
+        may_store.set()
+        await table.until(lambda: table.app.screen is not opened)
+        again = await dialog(table, NarrationModal, "add_line")
+        assert again.query_one(CappedTextArea).text == "", "it would be stored twice"
+        await table.pilot.press("escape")
