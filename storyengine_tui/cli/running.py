@@ -1,4 +1,4 @@
-"""Runs commands: an error that the GM can fix becomes a sentence, a hint and a code, a bug a log entry."""
+"""Runs commands: an error that the GM can fix becomes a sentence and a hint, a bug a log entry."""
 
 import asyncio
 import errno
@@ -10,7 +10,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
@@ -24,40 +24,8 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.exchange.scripts.chapter_script import ChapterScriptError
 from core.exchange.session_export import ImportRefusedError
 from core.library.refusal import FileRefusedError
+from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
 from storyengine_tui.cli.printing import LOG_NAME, console, say, say_error, say_wrong, start_log
-
-
-class ExitCode(IntEnum):
-    """Why the program ended; docs/command-line.md has the codes, which do not change."""
-
-    OK = 0
-    BUG = 1
-    USAGE = 2
-    BAD_FILE = 3
-    MODEL_FAILED = 4
-    STORAGE_FAILED = 5
-    SESSION_LOCKED = 6
-    CONSENT_REQUIRED = 7
-    REFUSED = 8
-    CEILING_REACHED = 9
-    INTERRUPTED = 130
-
-
-_CODES = {
-    ErrorCode.CONSENT_REQUIRED: ExitCode.CONSENT_REQUIRED,
-    ErrorCode.CEILING_REACHED: ExitCode.CEILING_REACHED,
-    ErrorCode.SESSION_LOCKED: ExitCode.SESSION_LOCKED,
-    ErrorCode.ILLEGAL_COMMAND: ExitCode.REFUSED,
-    ErrorCode.LIMIT_EXCEEDED: ExitCode.REFUSED,
-    ErrorCode.STORAGE_LOAD_FAILED: ExitCode.STORAGE_FAILED,
-    ErrorCode.STORAGE_SAVE_FAILED: ExitCode.STORAGE_FAILED,
-}
-
-
-def exit_code_of(code: ErrorCode) -> ExitCode:
-    """Return the exit code for an error that the GM was told of."""
-    return _CODES.get(code, ExitCode.MODEL_FAILED)
-
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from core.domain.session.limits import LONGEST_CORRECTION
 from core.engine.changes import moves
 from core.storage.session_store import WriterInfo
 from db.store import open_store
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 from tests.bad_text import KINDS, acts
 from tests.e2e.program import Machine
 

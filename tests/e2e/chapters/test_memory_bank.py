@@ -12,7 +12,7 @@ from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.story.event import Event
 from db.store import open_store
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.program import Machine
 
 TOLD = (

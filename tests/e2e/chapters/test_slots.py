@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.commands.test_command_line import ids
 from tests.e2e.program import Machine
 

@@ -2,7 +2,7 @@
 
 import json
 
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.program import Machine, chapter_script
 
 BRANCH = '[[prompt]]\nbranch_at = 6\nbranch_title = "Low tide, ashore"\ntext = "Turn back."\n'

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 from tests.bad_text import KINDS, acts
 from tests.core.values.scripts import KARA_JOSS_INES
 from tests.e2e.program import PATIENCE, PROGRAM, Machine

@@ -15,7 +15,7 @@ from core.agents.role.prompt_file import load_prompt
 from core.config.models.model_config import PromptStyle
 from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
-from storyengine_tui.cli.running import ExitCode, exit_code_of
+from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
 from tests.e2e.program import PATIENCE, PROGRAM, WORDS_ALONE, Machine, chapter_script, machine
 from tests.http_faults import FaultServer, error_reply
 

@@ -9,7 +9,7 @@ import pytest
 from core.domain.errors import SENTENCES, ErrorCode
 from core.domain.ids import new_uuid
 from core.text.canonical_json import canonical, checksum
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.commands.test_command_line import ids
 from tests.e2e.program import Machine, chapter_script
 

@@ -6,7 +6,7 @@ import pytest
 
 from core.library.cards.card_file import read_card
 from core.library.cards.png import plain_picture
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 from tests.core.exchange.test_arrivals import CHAT
 from tests.core.library.cards.card_samples import V2, V3, image_data, packed, picture, t_ext, text_of
 from tests.e2e.commands.test_library_commands import BOOK, written

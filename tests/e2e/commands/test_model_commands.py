@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.providers.local.catalogue import bundled, find_entry
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.program import Machine
 
 QWEN = find_entry("qwen")

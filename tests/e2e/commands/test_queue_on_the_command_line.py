@@ -20,7 +20,7 @@ from core.engine.sync.notifications import RequestSettled
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from db.store import open_store
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.program import PATIENCE, WORDS_ALONE, Machine, chapter_script, warm_machine
 from tests.engine.queue.test_background import work
 from tests.engine.queue.test_queue import a_window

@@ -11,7 +11,7 @@ import pytest
 
 from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.prefork import Forked
 from tests.e2e.program import PATIENCE, PROGRAM, WORDS_ALONE, Machine, chapter_script, machine, warm_machine
 from tests.e2e.terminal.game_master import GameMaster

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from core.config.password import hash_password
 from core.config.settings import load_settings
 from storyengine_tui.cli.app import app
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.program import Machine, invoked
 
 PASSWORD = "open, sesame"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.program import WORDS_ALONE, Machine, chapter_script
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX rights")

@@ -22,7 +22,7 @@ from core.engine.session.session_handle import SessionHandle
 from db.store import PostgresStore, open_store
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.cli.commands.system import doctor as command
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 from tests.core.library.cards.card_samples import V1, text_of
 from tests.engine.library.lore_table import engine_on, entry, kept
 from tests.engine.scene.test_scene import ALONE, say

@@ -15,7 +15,7 @@ from core.config.files.paths import Paths
 from core.domain.ids import ItemId
 from core.engine.engine import Engine
 from storyengine_tui.cli.commands.chapter import bank, sessions
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 from tests.tui.chapters.banked_chapter import ITEMS, SCRIPT, keep, make_banked
 from tests.tui.engine_app import Desktop, make_active
 

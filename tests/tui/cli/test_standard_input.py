@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from storyengine_tui.cli.commands.chapter import sessions
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 
 ROOT = Path(__file__).resolve().parents[3]
 READS = """

@@ -14,7 +14,7 @@ from core.engine.engine import Engine
 from core.providers.scripted.script import Fault, Script
 from storyengine_tui.cli.commands.chapter import bank, sessions
 from storyengine_tui.cli.commands.library import book
-from storyengine_tui.cli.running import ExitCode
+from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.screens.chapter.next_chapter import UNREAD, WHEN_READ
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal

@@ -9,8 +9,8 @@ from core.config.files.paths import find_paths
 from core.config.files.private_files import NotPrivateError
 from core.domain.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration, Unread, configure, find_private_paths, running_engine
+from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.printing import say_error, start_log
-from storyengine_tui.cli.running import ExitCode
 from storyengine_tui.shell.app import StoryEngineApp
 
 SWITCH_INTERVAL = 0.0005

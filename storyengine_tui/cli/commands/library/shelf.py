@@ -13,9 +13,10 @@ from core.exchange.library.library_files import ENDINGS, NO_FILE, files_in, read
 from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import FOR_GOOD, may_delete, read_standard_input
+from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import say, say_error
-from storyengine_tui.cli.running import ExitCode, command
+from storyengine_tui.cli.running import command
 
 if TYPE_CHECKING:
     from core.engine.services.library.characters import CardImport

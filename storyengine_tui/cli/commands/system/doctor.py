@@ -28,9 +28,9 @@ from storyengine_tui.bootstrap import (
     running_queue,
 )
 from storyengine_tui.cli.commands.system.queue import RESUME
+from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import console, say, say_wrong, shown
-from storyengine_tui.cli.running import ExitCode
 
 _DAMAGED: Final = (
     "That was changed past the program, or the disk is damaged: keep a copy of it, and restore a backup."

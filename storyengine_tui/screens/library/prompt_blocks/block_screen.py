@@ -14,7 +14,7 @@ from core.domain.session.state_machine import Command
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.prompt_blocks.conditions import AGENT_NAMES, TypedBlock, called
-from storyengine_tui.screens.shared.autosave import AutosavedScreen
+from storyengine_tui.screens.shared.autosaved_screen import AutosavedScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, Tone
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter

@@ -19,7 +19,7 @@ from storyengine_tui.screens.setup.secrets.secrets_view import (
     seeing_line,
     typed_of,
 )
-from storyengine_tui.screens.shared.autosave import AutosavedScreen, EditorHost
+from storyengine_tui.screens.shared.autosaved_screen import AutosavedScreen, EditorHost
 from storyengine_tui.screens.shared.kept_text import BEGUN, KeptText
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner

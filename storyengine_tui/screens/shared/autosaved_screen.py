@@ -1,0 +1,89 @@
+"""The base of the screens over the chapter in which one thing of it is edited (design 10)."""
+
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable
+from typing import ClassVar, Protocol
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import Static
+
+from core.config.files.paths import Paths
+from core.domain.errors import StoryEngineError
+from core.engine.session.session_handle import SessionHandle
+from storyengine_tui.screens.shared.autosave import Autosave
+from storyengine_tui.widgets.banner import DISMISS, Banner, Tone
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
+
+
+class EditorHost(Protocol):
+    """Has what is typed stored before the chapter is left; the workspace is one."""
+
+    paths: Paths
+    store_editor: Callable[[], Awaitable[None]] | None
+
+
+class AutosavedScreen(OverlayScreen[None]):
+    """Stores edits within a second, as on the tabs; Esc goes back once everything is stored.
+
+    A subclass composes a `Static` with the id `saved` and a `Banner`.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
+
+    def __init__(self, workspace: EditorHost, session: SessionHandle) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._session = session
+        self.autosave = Autosave(self._save, self._say_unsaved, self._say_saved)
+
+    def on_mount(self) -> None:
+        """Begin to store what is typed."""
+        self._workspace.store_editor = self.flush
+        self.autosave.start()
+
+    async def on_unmount(self) -> None:
+        """Store what is left, and stop watching."""
+        if self._workspace.store_editor == self.flush:
+            self._workspace.store_editor = None
+        await self.autosave.stop()
+
+    @property
+    @abstractmethod
+    def _problem(self) -> str:
+        """The reason why a part cannot be stored as it is typed; empty if everything can."""
+
+    @abstractmethod
+    async def _save(self) -> None:
+        """Store what can be stored; raises StoryEngineError."""
+
+    @abstractmethod
+    async def flush(self) -> None:
+        """Store unsaved edits; raises StoryEngineError."""
+
+    def _say_saved(self) -> None:
+        self._say_state("not all stored" if self._problem else "stored")
+
+    def _say_unsaved(self, error: StoryEngineError) -> None:
+        self._say_state("not stored")
+        self._say(error.message, error.hint, Tone.ERROR)
+
+    def _say_state(self, state: str) -> None:
+        if self.is_attached:
+            self.query_one("#saved", Static).update(Content(state), layout=False)
+
+    def _say(self, message: str, hint: str, tone: Tone) -> None:
+        if self.is_attached:
+            self.query_one(Banner).show(message, hint=hint, tone=tone, actions=(DISMISS,))
+
+    def action_close(self) -> None:
+        """Go back once everything is stored; stay and say what cannot be."""
+        self.run_worker(self._close(), group="close", exclusive=True, exit_on_error=False)
+
+    async def _close(self) -> None:
+        try:
+            await self.flush()
+        except StoryEngineError as error:
+            self._say_unsaved(error)
+            return
+        self.dismiss()
