@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from core.engine.kinds.cast.work import Work
 
 from core.agents.proposals.asking import Question
 from core.domain.audience import Audience
@@ -19,6 +18,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.profile import Profile
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.engine.kinds.cast.handler import Work
 from core.engine.session.cast_work import Begun, members_of
 from core.engine.session.session_handle import SessionHandle
 from core.library.characters.character import Topic, Trait
