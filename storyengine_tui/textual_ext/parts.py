@@ -67,7 +67,8 @@ class Part(StrEnum):
     """Reads a paste as one text even where the line splits its end mark."""
 
     CRASH_RECOVERY = "crash-recovery"
-    """Stores everything and restarts the app after an exception in a message handler, instead of leaving."""
+    """Stores everything and restarts the app after an exception in a message handler, instead of leaving, and
+    reports an exception in the work of a widget, of which the app would not hear."""
 
     OPTION_LISTS = "option-lists"
     """Ignores a page key in a list of options without lines, and a click on a removed option: Textual raises

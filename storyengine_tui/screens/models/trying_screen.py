@@ -79,8 +79,7 @@ class TryingScreen(SavingScreen[ScreenResultType]):
 
     def end_waiting(self) -> None:
         """Hide the busy line."""
-        if self.is_mounted:
-            busy = self.query_one("#trying", BusyLine)
+        for busy in self.query("#trying").results(BusyLine):  # None in a screen that is being removed.
             busy.end()
             busy.display = False
 

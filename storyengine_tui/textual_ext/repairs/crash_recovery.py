@@ -1,7 +1,14 @@
-"""An app that may survive an exception in one of its message handlers (`Part.CRASH_RECOVERY`)."""
+"""An app that may survive an exception in a message handler, and is told of the workers that failed.
+
+Both are `Part.CRASH_RECOVERY`.
+"""
+
+from typing import Any
 
 from rich.console import RenderableType
 from textual.app import App
+from textual.worker import Worker, WorkerState
+from textual.worker_manager import WorkerManager
 
 from storyengine_tui.textual_ext.parts import Part, is_enabled, tested_or
 
@@ -25,6 +32,17 @@ class PlainApp(App[None]):
         """Note `error` for the code that runs the app; Textual does this itself where the part is off."""
 
 
+class ReportingWorkers(WorkerManager):
+    """Tells the app of work of any widget that failed and was not ended: Textual tells the widget alone."""
+
+    def _remove_worker(self, worker: Worker[Any]) -> None:
+        super()._remove_worker(worker)
+        has_failed = worker.state is WorkerState.ERROR and not worker.is_cancelled
+        is_told = worker.exit_on_error or worker.node is self._app
+        if has_failed and not is_told and is_enabled(Part.CRASH_RECOVERY):
+            self._app.post_message(Worker.StateChanged(worker, worker.state))
+
+
 @tested_or(PlainApp)
 class CrashRecoveryApp(PlainApp):
     """Asks `survives` before Textual ends the app.
@@ -32,6 +50,10 @@ class CrashRecoveryApp(PlainApp):
     After an exception Textual stops the message pump of the widget, so anything that awaits it hangs: an app
     that survives closes in order and is replaced by another one.
     """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._workers = ReportingWorkers(self)
 
     def _handle_exception(self, error: Exception) -> None:
         if not is_enabled(Part.CRASH_RECOVERY) or not self.survives(error):
