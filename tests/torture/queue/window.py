@@ -113,7 +113,7 @@ class Gm:
         The server may not have noticed yet that the window before this one was killed: then the chapter was
         opened to read, and is taken over.
         """
-        while not await self._insist(self._session.take_over):  # noqa: ASYNC110 - the server tells nobody
+        while not await self._insist(self._session.take_over):  # noqa: ASYNC110 - no message comes
             await asyncio.sleep(SLOWEST)
         while (await self._count()) < self._orders.requests:
             for _ in range(12):

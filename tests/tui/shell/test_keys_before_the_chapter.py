@@ -13,10 +13,8 @@ from tests.tui.engine_app import Desktop, make_active, opened, until
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("key", ["f4", "f5"])
-async def test_a_key_of_a_tab_or_a_list_that_is_pressed_during_the_start_acts_once_the_chapter_is_open(
-    desktop: Desktop, key: str
-) -> None:
+async def starting(desktop: Desktop) -> tuple[StoryEngineApp, asyncio.Event]:
+    """Return a program that reads its configuration only when the event is set."""
     may_start = asyncio.Event()
 
     async def read() -> Configuration:
@@ -24,7 +22,14 @@ async def test_a_key_of_a_tab_or_a_list_that_is_pressed_during_the_start_acts_on
         return Configuration(desktop.paths, desktop.settings)
 
     await desktop.prepare(lambda engine: make_active(engine, 1))
-    app = StoryEngineApp(desktop.start, Unread(desktop.paths, read))
+    return StoryEngineApp(desktop.start, Unread(desktop.paths, read)), may_start
+
+
+@pytest.mark.parametrize("key", ["f4", "f5"])
+async def test_a_key_of_a_tab_or_a_list_that_is_pressed_during_the_start_acts_once_the_chapter_is_open(
+    desktop: Desktop, key: str
+) -> None:
+    app, may_start = await starting(desktop)
     async with app.run_test() as pilot:
         await pilot.press(key)
         may_start.set()
@@ -40,14 +45,7 @@ async def test_a_key_of_a_tab_or_a_list_that_is_pressed_during_the_start_acts_on
 async def test_letters_behind_the_key_of_a_list_during_the_start_are_no_text_of_the_story(
     desktop: Desktop,
 ) -> None:
-    may_start = asyncio.Event()
-
-    async def read() -> Configuration:
-        await may_start.wait()
-        return Configuration(desktop.paths, desktop.settings)
-
-    await desktop.prepare(lambda engine: make_active(engine, 1))
-    app = StoryEngineApp(desktop.start, Unread(desktop.paths, read))
+    app, may_start = await starting(desktop)
     async with app.run_test() as pilot:
         await pilot.press("G", "o", "f5", "v", "backspace", "enter")
         may_start.set()
