@@ -100,8 +100,6 @@ class ChapterBuild:
                 self._begin_call(notification)
             case notifications.TextArrived(request_id, text) if request_id == self._request_id:
                 self._draft.stream(text)
-            case notifications.StreamRestarted(request_id) if request_id == self._request_id:
-                self._draft.restart()
             case notifications.RequestFailed(NarrativeRequest()):
                 self._draft.fail()
 

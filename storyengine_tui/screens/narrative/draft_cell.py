@@ -201,11 +201,6 @@ class DraftCell(Vertical):
                 self.view.grow(text)
             self._show_words()
 
-    def restart(self) -> None:
-        """Discard what streamed: the call is made again."""
-        if self.live is not None:
-            self.begin()
-
     def settle(self, draft: NarrativeDraft) -> None:
         """Replace the stream by the version that was stored; a GM who reads another version stays there."""
         if all(known.version != draft.version for known in self.drafts):
