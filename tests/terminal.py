@@ -213,9 +213,13 @@ class Terminal:
                 left = deadline - time.monotonic()
                 if left <= 0 or self._is_over:
                     why = "the program ended" if self._is_over else f"not within {patience:.0f} s"
-                    raise AssertionError(f"{why}: {what}\n{self.text}")
+                    raise AssertionError(f"{why}: {what}\n{self.text}\n{self.explain()}")
                 # What is waited for may be elsewhere than on the screen.
                 self._changed.wait(min(left, 0.1))
+
+    def explain(self) -> str:
+        """Return what else is known of a program that did not do what was waited for."""
+        return ""
 
     # What the user does
 

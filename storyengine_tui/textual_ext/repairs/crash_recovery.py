@@ -3,6 +3,7 @@
 Both are `Part.CRASH_RECOVERY`.
 """
 
+import logging
 from typing import Any
 
 from rich.console import RenderableType
@@ -11,6 +12,8 @@ from textual.worker import Worker, WorkerState
 from textual.worker_manager import WorkerManager
 
 from storyengine_tui.textual_ext.parts import Part, is_enabled, tested_or
+
+log = logging.getLogger(__name__)
 
 
 class PlainApp(App[None]):
@@ -33,13 +36,21 @@ class PlainApp(App[None]):
 
 
 class ReportingWorkers(WorkerManager):
-    """Tells the app of work of any widget that failed and was not ended: Textual tells the widget alone."""
+    """Tells the app of work of any widget that failed and was not ended: Textual tells the widget alone.
+
+    Textual removes the children of a widget before it cancels the widget's work, which may then look for
+    a child that is gone. Such an error harms nothing, and is logged alone.
+    """
 
     def _remove_worker(self, worker: Worker[Any]) -> None:
         super()._remove_worker(worker)
         has_failed = worker.state is WorkerState.ERROR and not worker.is_cancelled
         is_told = worker.exit_on_error or worker.node is self._app
-        if has_failed and not is_told and is_enabled(Part.CRASH_RECOVERY):
+        if not has_failed or is_told or not is_enabled(Part.CRASH_RECOVERY):
+            return
+        if worker.node._pruning:
+            log.info("the work of %s failed while it was removed", worker.node, exc_info=worker.error)
+        else:
             self._app.post_message(Worker.StateChanged(worker, worker.state))
 
 

@@ -15,6 +15,8 @@ TRIES = 6
 """How often a key is pressed that may come too early."""
 START = 60.0
 """Seconds that the first start may take: a database is made."""
+_LONGEST_EXPLANATION = 8000
+"""Characters of a log."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,13 @@ class GameMaster(Terminal):
         with suppress(FileNotFoundError):
             return [line for line in self._log.read_text("utf-8").splitlines() if " ERROR " in line]
         return []
+
+    def explain(self) -> str:
+        """Return the bugs that the program's log reports, with their tracebacks; empty where it has none."""
+        with suppress(FileNotFoundError):
+            _, has_error, rest = self._log.read_text("utf-8").partition(" ERROR ")
+            return has_error + rest[-_LONGEST_EXPLANATION:]
+        return ""
 
     @property
     def foot(self) -> str:
