@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from core.domain.errors import ErrorCode
 from core.domain.prompt_range import PromptRange
@@ -39,7 +40,7 @@ NOT_LOCKED_ELSEWHERE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PlayView:
     """Everything that tab 2 shows of a session, except for the transcript and the texts in the panels."""
 
@@ -95,7 +96,7 @@ class PlayView:
         """The request that the retry key retries: a prompt before a summary."""
         return next(iter(self.failed_replies), None) or self.failed_summary
 
-    @property
+    @cached_property
     def actions(self) -> dict[str, bool | None]:
         """Whether the footer shows the key of an action as enabled, dimmed (None) or not at all."""
         return {
