@@ -27,6 +27,16 @@ _BESIDE = (
     *("extraction", "embedding"),
 )
 """Kinds that run beside the play."""
+_GOOD: LiteralString = """
+SELECT request_id::text, kind FROM llm_artifact answer
+JOIN llm_request USING (session_id, request_id)
+WHERE session_id = %(id)s AND answer.error_code IS NULL AND NOT (kind = 'reply' AND EXISTS (
+    SELECT FROM llm_artifact again WHERE again.session_id = answer.session_id
+    AND (again.request_id, again.attempt) = (answer.request_id, answer.attempt)
+    AND again.call > answer.call AND again.error_code IS NULL
+))
+"""
+"""Answers to requests, without replies that only repeated something and were asked for once more at once."""
 _MORE_ANSWERS = (
     *("summary", "narrative", "afterthought", "heartbeat", "ceremony", "condense"),
     *("extraction", "embedding"),
@@ -185,11 +195,7 @@ def check_session(connection: Connection, session_id: object, *, may_be_late: bo
     _check_audiences(rows(_HEARD), rows(_LABELS))
     assert rows(_DEAF) == [], "the character that speaks hears itself, and all that hear the prompt"
     assert rows(_UNTOLD) == [], "a reveal is the text of a secret, told once to those that it is told to"
-    good = rows(
-        "SELECT request_id::text, kind FROM llm_artifact answer"
-        " JOIN llm_request USING (session_id, request_id)"
-        " WHERE session_id = %(id)s AND answer.error_code IS NULL"
-    )
+    good = rows(_GOOD)
     answers = sum(kind == "summary" for _, kind in good)
     assert may_be_late or answers <= len(rows(_MADE)), "every delta that was paid for is stored, once"
     answered = Counter(request_id for request_id, kind in good if kind not in _MORE_ANSWERS)
