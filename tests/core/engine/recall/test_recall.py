@@ -22,7 +22,7 @@ from core.domain.requests.request import BackgroundRequest, Request, RequestStat
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.story.event import Role
-from core.domain.story.recall_use import RECALLED, recalled_in
+from core.domain.story.reply_uses import RECALLED, recalled_in
 from core.engine.kinds.bank.embedding import all_texts_of
 from core.engine.kinds.bank.nearest import MOST_NEAR, Neighbours, earlier_bank
 from core.engine.kinds.base import Job
