@@ -1,7 +1,7 @@
 """One list of the library among four: books, chapters, cast, lore. Each has the same keys."""
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
@@ -32,10 +32,35 @@ SHELVES: Final = {
 FOUND_NOTHING: Final = "Nothing here has these words; Esc shows all again."
 
 
+def shelf_keys(
+    listed: str, *, title: str = "Title", files: Sequence[Binding] = (), slots: Sequence[Binding] = ()
+) -> list[BindingType]:
+    """Return the keys for the rows of a list; `listed` is what v names the rows that are not archived."""
+    return [
+        Binding("o", "open", "Open", key_display="Enter"),
+        Binding("n", "new", "New"),
+        Binding("t", "retitle", title),
+        *files,
+        Binding("a", "archive", "Archive"),
+        Binding("r", "restore", "Restore"),
+        Binding("p", "purge", "Purge"),
+        *slots,
+        Binding("v", "switch(True)", "Archived"),
+        Binding("v", "switch(False)", listed),
+    ]
+
+
 class ShelfScreen(ListScreen[None, Row]):
     """A list with the four lists in a line above it, once the library has anything, and a field to find."""
 
     SHELF: ClassVar[str]
+    TABLE: ClassVar[str] = ""
+    """The id of the table, where it is not the name of the list."""
+    WHAT: ClassVar[str]
+    """The word for one row."""
+    LISTED: ClassVar[str]
+    NONE_LISTED: ClassVar[str]
+    ARCHIVED: ClassVar[str] = "Archived: restore a {}, or purge it for good"
     # Absolute: a subclass may be elsewhere, and Textual would look beside it.
     CSS_PATH = Path(__file__).with_name("shelf.tcss")
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -57,12 +82,12 @@ class ShelfScreen(ListScreen[None, Row]):
         self._all: Sequence[Row] = ()
         """The rows of the list, whatever is looked for."""
 
-    def compose_shelf(self, table_id: str, heading: str) -> ComposeResult:
+    def compose(self) -> ComposeResult:
         """Compose the lists, the heading, the field and the table."""
         yield Static(id="shelves", markup=False)
-        yield Static(heading, id="heading", markup=False)
+        yield Static(self.LISTED, id="heading", markup=False)
         yield EntryField(placeholder="Words to find", id="find")
-        yield from self.compose_list(table_id, "")
+        yield from self.compose_list(self.TABLE or self.SHELF, "")
 
     def on_mount(self) -> None:
         """Hide what is not wanted yet; the base, which Textual calls as well, reads the list."""
@@ -106,7 +131,6 @@ class ShelfScreen(ListScreen[None, Row]):
 
     def found(self, rows: Sequence[Row]) -> list[Row]:
         """Return the rows that have all of the words in the field, whatever their case."""
-        self._all = rows
         words = self._field.value.casefold().split() if self._field.display else []
         return [row for row in rows if all(word in self.words_of(row).casefold() for word in words)]
 
@@ -172,27 +196,83 @@ class ShelfScreen(ListScreen[None, Row]):
                 return self.is_any_listed
         return True
 
-    def fill_found(
-        self, rows: Sequence[Row], columns: dict[str, int], *, empty: str, cursor: int | None = None
-    ) -> None:
-        """Show those rows in which the words are that are looked for."""
-        shown = self.found(rows)
-        is_finding = self._field.display
-        self.fill(shown, columns, self.cells_of, cursor=cursor, takes_focus=not is_finding)
-        self.query_one("#empty", Static).update(FOUND_NOTHING if is_finding and rows else empty)
-
-    @abstractmethod
     def show_rows(self, rows: Sequence[Row]) -> None:
-        """Show what was read, by `fill_found`."""
+        """Show those of what was read that have the words which are looked for."""
+        shown, is_finding, cursor = self.found(rows), self._field.display, self.first_cursor(rows)
+        self._all = rows
+        self.fill(shown, self.columns, self.cells_of, cursor=cursor, takes_focus=not is_finding)
+        heading, empty = self.standing_texts()
+        self.query_one("#empty", Static).update(FOUND_NOTHING if is_finding and rows else empty)
+        self.say(self._outcome or heading)
+        self._outcome = ""
+
+    def first_cursor(self, rows: Sequence[Row]) -> int | None:
+        """Return the row at which the list opens; None where the cursor stays as it is."""
+
+    def standing_texts(self) -> tuple[str, str]:
+        """Return the heading, and what stands in place of a list without rows."""
+        if self._shows_archived:
+            return self.ARCHIVED.format(self.WHAT), f"No {self.WHAT} is archived."
+        return self.LISTED, self.NONE_LISTED
+
+    @property
+    @abstractmethod
+    def columns(self) -> dict[str, int]:
+        """The widths of the columns."""
 
     @abstractmethod
     def cells_of(self, row: Row) -> Sequence[Text]:
         """Return the cells of a row."""
 
-    def ask_to_delete(self, title: str, text: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Ask before something archived is deleted for good."""
-        question = ConfirmModal(title, text, confirm="Purge", is_destructive=True)
-        self.ask(question, lambda _: work())
+    @abstractmethod
+    def title_of(self, row: Row) -> str:
+        """Return what the GM calls a row."""
+
+    @abstractmethod
+    async def archive(self, row: Row) -> None:
+        """Take a row off the list."""
+
+    @abstractmethod
+    async def restore(self, row: Row) -> None:
+        """Bring an archived row back."""
+
+    @abstractmethod
+    async def purge(self, row: Row) -> None:
+        """Delete an archived row for good."""
+
+    @abstractmethod
+    def loss_of(self, row: Row) -> str:
+        """Return what becomes of a row that is purged, and of what belongs to it."""
+
+    @on(DataTable.RowSelected)
+    def _select(self) -> None:
+        self.action_open()
+
+    @abstractmethod
+    def action_open(self) -> None:
+        """Show the row under the cursor."""
+
+    def action_archive(self) -> None:
+        """Take the row under the cursor off the list."""
+        if self.chosen is not None:
+            self.do(self._archive(self.chosen), then_reloads=True)
+
+    async def _archive(self, row: Row) -> None:
+        await self.archive(row)
+        self._outcome = f"“{self.title_of(row)}” is archived; v shows it"
+
+    def action_restore(self) -> None:
+        """Bring the row under the cursor back."""
+        if self.chosen is not None:
+            self.do(self.restore(self.chosen), then_reloads=True)
+
+    def action_purge(self) -> None:
+        """Delete the row under the cursor for good, if the GM confirms it."""
+        row = self.chosen
+        if row is not None:
+            title = f"Purge this {self.WHAT} for good?"
+            question = ConfirmModal(title, self.loss_of(row), confirm="Purge", is_destructive=True)
+            self.ask(question, lambda _: self.purge(row))
 
     @on(DataTable.RowHighlighted)
     def _update_footer(self) -> None:
