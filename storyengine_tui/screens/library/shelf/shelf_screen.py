@@ -12,11 +12,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import DataTable, Input, Static
+from textual.widget import Widget
+from textual.widgets import DataTable, Static
 
 from core.storage.library_store import LibraryCounts
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.shelf.arriving import DropImport
+from storyengine_tui.screens.shared.finding_screen import FindingScreen
 from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import EntryField
@@ -50,7 +52,7 @@ def shelf_keys(
     ]
 
 
-class ShelfScreen(ListScreen[None, Row]):
+class ShelfScreen(ListScreen[None, Row], FindingScreen[None]):
     """A list with the four lists in a line above it, once the library has anything, and a field to find."""
 
     SHELF: ClassVar[str]
@@ -70,7 +72,6 @@ class ShelfScreen(ListScreen[None, Row]):
     ]
 
     _heading = getters.query_one("#heading", Static)
-    _field = getters.query_one("#find", EntryField)
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -129,35 +130,18 @@ class ShelfScreen(ListScreen[None, Row]):
         """Return the text of a row in which words are looked for."""
         return str(row)
 
-    def found(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the rows that have all of the words in the field, whatever their case."""
-        words = self._field.value.casefold().split() if self._field.display else []
-        return [row for row in rows if all(word in self.words_of(row).casefold() for word in words)]
+    @property
+    def list_of_rows(self) -> Widget:
+        """The table."""
+        return self._table
 
-    def action_find(self) -> None:
-        """Look for words in the list; it narrows with each letter."""
-        self._field.display = True
-        self._field.focus()
+    def narrow(self) -> None:
+        """Show the rows that have the words in the field."""
+        self.show_rows(self._all)
 
-    @on(Input.Changed, "#find")
-    def _narrow(self) -> None:
-        if self._field.display:
-            self.show_rows(self._all)
-
-    @on(Input.Submitted, "#find")
-    def _leave_field(self) -> None:
-        if self.rows:
-            self._table.focus()
-
-    def action_close(self) -> None:
-        """Show all of the list again; if that is shown, go back to the chapter."""
-        if self._field.display:
-            self._field.display = False
-            self._field.value = ""
-            self.show_rows(self._all)
-            self._table.focus()
-        else:
-            self.dismiss()
+    def leave(self) -> None:
+        """Go back to the chapter."""
+        self.dismiss()
 
     def action_shelf(self, name: str) -> None:
         """Show another list in place of this one."""
@@ -197,9 +181,10 @@ class ShelfScreen(ListScreen[None, Row]):
         return True
 
     def show_rows(self, rows: Sequence[Row]) -> None:
-        """Show those of what was read that have the words which are looked for."""
-        shown, is_finding, cursor = self.found(rows), self._field.display, self.first_cursor(rows)
+        """Show the rows that have the words in the field, of all these."""
+        words, is_finding, cursor = self.words, self._field.display, self.first_cursor(rows)
         self._all = rows
+        shown = [row for row in rows if all(word in self.words_of(row).casefold() for word in words)]
         self.fill(shown, self.columns, self.cells_of, cursor=cursor, takes_focus=not is_finding)
         heading, empty = self.standing_texts()
         self.query_one("#empty", Static).update(FOUND_NOTHING if is_finding and rows else empty)
@@ -242,7 +227,7 @@ class ShelfScreen(ListScreen[None, Row]):
 
     @abstractmethod
     def loss_of(self, row: Row) -> str:
-        """Return what becomes of a row that is purged, and of what belongs to it."""
+        """Return, in sentences, the effects of purging a row."""
 
     @on(DataTable.RowSelected)
     def _select(self) -> None:
