@@ -176,7 +176,7 @@ class _Work:
         if self.choice.style is PromptStyle.SMALL:
             yield from small_scan.contexts_of(setup, self.knowledge, part, self.known)
         else:
-            yield scan.build_context(setup, self.knowledge, part, self.known)
+            yield scan.scan_context(setup, self.knowledge, part, self.known)
 
     async def _scanned(self, part: ScanPart, text: str) -> tuple[Sorted, tuple[str, ...]]:
         """Return the proved findings, sorted, and notes on the unused ones."""
