@@ -10,13 +10,12 @@ from typing import ClassVar, Final, Protocol, TypeVar
 from textual.binding import Binding, BindingType
 
 from core.config.files.paths import expanded
-from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
+from core.exchange.library.library_files import files_in, format_of, refuse_present, write_new
 from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
 from core.library.characters.character import LibraryCharacter
 from core.library.lore.kept import KeptLorebook
-from core.library.refusal import LARGEST_FILE, FileRefusedError
-from storyengine_tui.screens.library.shelf.arriving import outcome_of
+from storyengine_tui.screens.library.shelf.arriving import import_each
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen, shelf_keys
 from storyengine_tui.screens.library.shelf.title_modal import ExportModal, FileModal, NameModal
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
@@ -117,17 +116,8 @@ class KeptShelf(ShelfScreen[Kept]):
         self.app.push_screen(question, answered)
 
     async def _import(self, path: Path) -> None:
-        """Import each file as a whole or not at all; say what became of them."""
         files = await asyncio.to_thread(files_in, [path])
-        taken, known, claims, refused = 0, 0, 0, list[str]()
-        for file in files:
-            try:
-                is_new, has_claims = await self.import_content(await read_file(file, LARGEST_FILE), file.name)
-            except FileRefusedError as error:
-                refused.append(error.message)
-            else:
-                taken, known, claims = taken + is_new, known + (not is_new), claims + has_claims
-        self._outcome = outcome_of(taken, known, refused, claims)
+        self._outcome = await import_each(files, self.import_content)
 
     def action_export(self) -> None:
         """Ask for a file, and write the row under the cursor into it."""
