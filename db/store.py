@@ -21,8 +21,8 @@ from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
-from core.domain.story.lore_use import LoreUse, uses_in
 from core.domain.story.memory import MemoryBlock
+from core.domain.story.reply_uses import LoreUse, uses_in
 from core.domain.story.save_point import SavePoint
 from core.storage.changes import Changes
 from core.storage.session_store import BrokenRule, Lease, WriterInfo

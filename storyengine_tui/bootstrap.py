@@ -200,8 +200,7 @@ async def running_queue(
     async with running_store(configuration) as store:
         from core.domain.clock import utc_now
         from core.engine.catalog import SessionCatalog
-        from core.engine.queue.control import QueueControl
-        from core.engine.queue.pause import QueueSwitch
+        from core.engine.queue.control import QueueControl, QueueSwitch
 
         catalog = SessionCatalog(store, configuration.choices, label=_label(), clock=utc_now)
         parts = (store.queue, QueueSwitch(), catalog.choices, utc_now, catalog.closed, lambda _: None)

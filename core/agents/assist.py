@@ -143,7 +143,7 @@ def require_possible(asked: AssistRequest) -> None:
         raise IllegalCommandError(f"The text {why}.")
 
 
-def build_context(setup: AgentSetup, session: Session, tab1: Tab1Inputs, asked: AssistRequest) -> Context:
+def assist_context(setup: AgentSetup, session: Session, tab1: Tab1Inputs, asked: AssistRequest) -> Context:
     """Return the input: system prompt, what the GM has set up, the text, the note, the task.
 
     Over budget the world is left out, then the chapter, then the roster; the GM's text never is.

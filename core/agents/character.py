@@ -30,7 +30,7 @@ _NUMBERED = r"\d{1,6}\) "
 _SAYING = r"(?:says?|said|asks?|asked|repl(?:y|ies|ied)|answers?|answered)"
 
 
-def build_context(
+def character_context(
     setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text: str, lore: "FoundLore | None" = None
 ) -> Context:
     """Return the input of one character: rules, identity, secrets, its sheet, memory, recent context, lore,

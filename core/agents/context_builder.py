@@ -158,7 +158,7 @@ class ContextBuilder:
 
     def world_lock(self, session: Session, tab1: Tab1Inputs) -> Context:
         """Return the input of agent 0."""
-        return world_lock.build_context(self._setups[AgentRole.WORLD_LOCK], session, tab1)
+        return world_lock.lock_context(self._setups[AgentRole.WORLD_LOCK], session, tab1)
 
     def require_room(self, session: Session, tab1: Tab1Inputs) -> None:
         """Raise StoryEngineError (`LLM_CONTEXT_OVERFLOW`) where an identity leaves no room to play.
@@ -245,7 +245,7 @@ class ContextBuilder:
             if knowledge.lore:
                 new = prompt_text if is_new else ""
                 lore = self._lore.reader.find(setup, knowledge, new, continues=needs_words)
-            newest = asked, character.build_context(setup, knowledge, prompt_text, lore)
+            newest = asked, character.character_context(setup, knowledge, prompt_text, lore)
             self._newest_input = newest
         return newest[1]
 
@@ -262,7 +262,7 @@ class ContextBuilder:
 
     def summary(self, knowledge: Knowledge, chunk: PromptRange) -> Context:
         """Return the input of agent 8 for `chunk`; only the events of the chunk are taken."""
-        return context_summary.build_context(self._setups[AgentRole.CONTEXT_SUMMARY], knowledge, chunk)
+        return context_summary.summary_context(self._setups[AgentRole.CONTEXT_SUMMARY], knowledge, chunk)
 
     def fitting_chunk(self, knowledge: Knowledge, chunk: PromptRange) -> PromptRange:
         """Return as many prompts from the beginning of `chunk` as one input of agent 8 holds whole."""
@@ -283,14 +283,14 @@ class ContextBuilder:
         """Return the input for help with a text of the GM's own; prompt blocks are no part of it."""
         digester = MemoryDigester(choice.style)
         setup = AgentSetup.load(AgentRole.NARRATIVE, choice, digester, assist.PROMPT)
-        return assist.build_context(setup, session, tab1, asked)
+        return assist.assist_context(setup, session, tab1, asked)
 
     def narrative_part(
         self, knowledge: Knowledge, part: NarrativePart, definition: str, previous_tail: str = ""
     ) -> Context:
         """Return the input of one part; `previous_tail` is the prose before it, or its end."""
         setup = self._setups[AgentRole.NARRATIVE]
-        return narrative.build_context(setup, knowledge, part, definition, previous_tail)
+        return narrative.part_context(setup, knowledge, part, definition, previous_tail)
 
 
 _Asked = tuple[AgentSetup, CharacterKnowledge, str, bool, bool]

@@ -86,7 +86,7 @@ def _room(setup: AgentSetup, fixed: int, canon: int) -> int:
     return setup.budget - fixed - max(canon, int((setup.budget - fixed) * _PART_MEMORY_SHARE))
 
 
-def build_context(
+def part_context(
     setup: AgentSetup, knowledge: Knowledge, part: NarrativePart, definition: str, previous_tail: str
 ) -> Context:
     """Return the input of one part: system prompt, definition, length, secrets, words to keep, transcript,

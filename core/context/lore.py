@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from core.domain.session.lore import ChapterLorebook
-from core.domain.story.lore_use import LoreUse
+from core.domain.story.reply_uses import LoreUse
 
 if TYPE_CHECKING:  # What reads lorebooks is loaded by the first chapter that has one.
     from core.library.lore.book import Lorebook

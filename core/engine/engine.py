@@ -22,9 +22,8 @@ from core.engine.kinds.base import input_of
 from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.changes import request_for_vectors
 from core.engine.queue.chapter import ChapterQueue
-from core.engine.queue.control import QueueControl
+from core.engine.queue.control import QueueControl, QueueSwitch
 from core.engine.queue.jobs import JobFactory
-from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader

@@ -27,9 +27,8 @@ from core.domain.session.profile import Profiles
 from core.gateway.call_records import CallRecords, failure_of, input_contents
 from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import Cashier, Following, PlannedCall, nothing_follows
-from core.gateway.lanes import Lane, Lanes, said_of
+from core.gateway.lanes import Lane, Lanes, RateLimiter, said_of
 from core.gateway.places import LanePlace
-from core.gateway.rate_limit import RateLimiter
 from core.ledger.ceilings import CeilingGuard
 from core.ledger.prices import PriceBook
 from core.providers.base import Completion, ModelRequest, Provider, ProviderError, TextDelta

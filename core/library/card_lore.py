@@ -1,9 +1,15 @@
-"""The lorebook within a card, and lorebooks in files of any kind.
+"""The lorebook within a card, lorebooks in files of any kind, and copies of them as a text.
+
+A copy is the JSON of a file in base 64, in characters that every store and every export keeps: exports count
+the values that they hold, and a book in one is a single value.
 
 A book of a card is known to its character alone; the caller sees to that (design 13).
 """
 
+import json
+from base64 import b64decode, b64encode
 from dataclasses import dataclass, replace
+from typing import Any
 
 from core.library.cards.card import Card, is_card
 from core.library.cards.card_file import read_card
@@ -128,3 +134,17 @@ def _own_name(card: Card) -> str:
 def _built(book: Lorebook) -> object:
     document: JsonDocument = write_lorebook(replace(book, source=None), LoreFormat.CHARACTER_BOOK)
     return document.value
+
+
+def as_copy(document: Any) -> str:
+    """Return the copy of a lorebook, given what the JSON of its file says."""
+    return b64encode(json.dumps(document, separators=(",", ":")).encode("ascii")).decode("ascii")
+
+
+def read_copy(copy: str) -> Lorebook:
+    """Return the lorebook of a copy; raise FileRefusedError for a text that is not one."""
+    try:
+        content = b64decode(copy, validate=True)
+    except ValueError as error:
+        raise FileRefusedError("The lorebook is no copy of one.") from error
+    return read_lore_file(content, "The lorebook").book

@@ -19,8 +19,8 @@ from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
-from core.domain.story.lore_use import LoreUse
 from core.domain.story.memory import MemoryBlock
+from core.domain.story.reply_uses import LoreUse
 from core.domain.story.save_point import SavePoint
 from core.storage.bank_store import BankStore
 from core.storage.changes import Changes

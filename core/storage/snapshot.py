@@ -27,8 +27,8 @@ from core.domain.slot import Slot
 from core.domain.story.condensed import CondensedMemory
 from core.domain.story.context_status import Statuses, always_of, in_scene, marked, place_of, with_statuses
 from core.domain.story.event import Event, Role
-from core.domain.story.lore_use import LoreUse, uses_in
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
+from core.domain.story.reply_uses import LoreUse, uses_in
 from core.domain.story.secret import Reveal, Secret, reveals_in, settled
 from core.storage.changes import Changes
 

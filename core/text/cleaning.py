@@ -1,6 +1,7 @@
 """Removes what could act on a terminal or a database from the text of models, files and pastes (design 8)."""
 
 import re
+from typing import Final
 
 # Matches complete escape sequences, so that their printable ends do not remain: CSI, then the string kinds
 # (OSC, DCS, SOS, PM, APC) up to their terminator or the end of the line, then the two-character ones. What
@@ -101,3 +102,19 @@ def cut_in_words(place: str, whole: str, kept: str) -> tuple[str, ...]:
     """Describe for the GM what was cut off the end of an output; empty for white space."""
     cut = whole[len(kept) :].strip()
     return (f"The end of the output {place} ({len(cut):,} characters)",) if cut else ()
+
+
+QUOTE_MARKS: Final = frozenset("\"'`´‘’‚‛“”„‟«»‹›「」『』")
+"""Quotation marks of any language, with apostrophes and what is typed in their place."""
+_PAIRED: Final = ('"', "“”„‟", "«»", "「」", "『』")
+"""Marks of one kind; each language has its own order of the two."""
+
+
+def without_half_pairs(name: str) -> str:
+    """Return a name on one line, without a mark whose other half it does not have; apostrophes stay."""
+    for kind in _PAIRED:
+        places = [place for place, char in enumerate(name) if char in kind]
+        if len(places) % 2:
+            half = places[0] if places[0] == 0 else places[-1]
+            name = name[:half] + name[half + 1 :]
+    return " ".join(name.split())  # in French there are spaces around a mark

@@ -27,8 +27,8 @@ from core.domain.ids import ArtifactId, LogPlace, SessionId
 from core.domain.session.limits import EARLIEST_TIME, LATEST_TIME
 from core.domain.session.session import SessionSummary
 from core.domain.session.session_state import SessionState
-from core.domain.story.lore_use import LORE
 from core.domain.story.memory import BlockType
+from core.domain.story.reply_uses import LORE
 from db.rows import mapping
 from db.tables import (
     CANON,

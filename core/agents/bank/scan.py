@@ -95,7 +95,7 @@ def _is_before(event: Event, part: Sequence[Event]) -> bool:
     return event.place <= part[-1].place and all(event.id != one.id for one in part)
 
 
-def build_context(setup: AgentSetup, knowledge: Knowledge, part: ScanPart, known: Known) -> Context:
+def scan_context(setup: AgentSetup, knowledge: Knowledge, part: ScanPart, known: Known) -> Context:
     """Return the input: known names, memory so far, what was played before, and what is to be analysed."""
     session = knowledge.session
     names = setup.fenced(SegmentName.AGENT_ROSTER, known.text(session))

@@ -72,7 +72,7 @@ def task_of(
     return task
 
 
-def build_context(task: Condensation) -> Context:
+def condensing_context(task: Condensation) -> Context:
     """Return the input; raise StoryEngineError (`LLM_CONTEXT_OVERFLOW`) where two deltas are too long."""
     setup = _setup(task.choice)
     segments = (*_segments(setup, task), *setup.cue())

@@ -25,7 +25,7 @@ OUTSIDER = 0
 _LONGEST_SLOT = 20
 
 
-def build_context(setup: AgentSetup, knowledge: Knowledge, chunk: PromptRange) -> Context:
+def summary_context(setup: AgentSetup, knowledge: Knowledge, chunk: PromptRange) -> Context:
     """Return the input of agent 8: system prompt, memory so far, the chunk.
 
     Of the events those of `chunk` are taken. Over budget first the oldest deltas shrink to their canon locks,

@@ -16,7 +16,7 @@ from core.text.delimiters import SegmentName
 _LORE, _CANON, _ENVIRONMENT = 3, 2, 2
 
 
-def build_context(setup: AgentSetup, session: Session, tab1: Tab1Inputs) -> Context:
+def lock_context(setup: AgentSetup, session: Session, tab1: Tab1Inputs) -> Context:
     """Return the input of agent 0: system prompt, world, chapter, roster."""
     schema = output_schema(session, tab1, setup.choice)
     return setup.context(_material(setup, session, tab1), schema=schema)

@@ -7,8 +7,8 @@ from typing import Final
 
 from core.domain.ids import LogPlace
 from core.text.analysis.repetition import UNSPACED
+from core.text.cleaning import QUOTE_MARKS
 from core.text.graphemes import Span, composed_with_places
-from core.text.quotes import QUOTE_MARKS
 
 LONGEST_WORDS: Final = 500
 """Characters of the quoted words."""

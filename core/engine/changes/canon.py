@@ -11,11 +11,10 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.domain.story import recall_use
 from core.domain.story.context_status import EventStatus, Statuses, place_of
 from core.domain.story.event import AFTERTHOUGHT_SECONDS, AWAY, PRESENT, REPEATS, REQUEST_ID, Event, Role
-from core.domain.story.lore_use import kept_from
 from core.domain.story.memory import BlockType, MemoryBlock
+from core.domain.story.reply_uses import kept_from
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 
@@ -139,7 +138,7 @@ def rewritten(reply: Event, text: str, source: Mapping[str, object]) -> Event:
 
     The lore that was active for it stays active.
     """
-    kept = {**kept_from(reply.metadata), **recall_use.kept_from(reply.metadata)}
+    kept = kept_from(reply.metadata)
     if reply.is_afterthought:
         kept[AFTERTHOUGHT_SECONDS] = reply.metadata[AFTERTHOUGHT_SECONDS]
     return replace(reply, text=text, metadata={**source, **kept})

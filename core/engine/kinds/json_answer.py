@@ -1,6 +1,6 @@
 """Requests JSON from a model, and a correction when it does not validate (design 7)."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -16,7 +16,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
-class _Try(Generic[Found]):
+class Tried(Generic[Found]):
     """The result of one call; `problems` are those that the model can be asked to correct."""
 
     made: Found | Failed
@@ -26,7 +26,9 @@ class _Try(Generic[Found]):
 
     @property
     def rejected(self) -> CallRecords:
-        """The call records, with the problems as the error of the call."""
+        """The call records, with the problems as the error of the call, if there are any."""
+        if not self.problems:
+            return self.call_records
         return self.call_records.marked(
             StoryEngineError(ErrorCode.LLM_INVALID_JSON), "; ".join(self.problems)
         )
@@ -50,36 +52,56 @@ async def make_json(
 
     An answer with faults that can be used as it is, is kept if the second call fails.
     """
-    first = await _try(context, calls, read, choice, faults_of)
-    if not first.problems:
+
+    async def read_now(text: str) -> Found:
+        return read(text)
+
+    tries = [one async for one in answers(context, calls, read_now, choice, faults_of)]
+    first, second = tries[0], tries[-1]
+    if second is first:
         return first.made, first.call_records
-    again = repair_context(context, first.text, first.problems)
-    second = await _try(again, calls, read, choice, faults_of)
     if isinstance(second.made, Failed):
-        last = second.rejected if second.problems else second.call_records
         is_cancelled = second.made.error.code is ErrorCode.LLM_CANCELLED
         if not isinstance(first.made, Failed) and not is_cancelled:
-            return first.made, first.call_records + last
-        return second.made, first.rejected + last
+            return first.made, first.call_records + second.rejected
+        return second.made, first.rejected + second.rejected
     return second.made, first.rejected + second.call_records
+
+
+async def answers(
+    context: Context,
+    calls: Calls,
+    read: Callable[[str], Awaitable[Found]],
+    choice: ModelConfig | None = None,
+    faults_of: Callable[[Found], tuple[str, ...]] | None = None,
+) -> AsyncIterator[Tried[Found]]:
+    """Yield the result of a call, and, if it has problems, that of a second one that shows them to the model.
+
+    The second call is made when the caller asks for it, who may store the first answer before.
+    """
+    first = await _try(context, calls, read, choice, faults_of)
+    yield first
+    if first.problems:
+        again = repair_context(context, first.text, first.problems)
+        yield await _try(again, calls, read, choice, faults_of)
 
 
 async def _try(
     context: Context,
     calls: Calls,
-    read: Callable[[str], Found],
+    read: Callable[[str], Awaitable[Found]],
     choice: ModelConfig | None,
     faults_of: Callable[[Found], tuple[str, ...]] | None,
-) -> _Try[Found]:
+) -> Tried[Found]:
     result = await calls.make(context, choice)
     if result.error is not None:
-        return _Try(Failed(result.error, result.retry_after), result.call_records)
+        return Tried(Failed(result.error, result.retry_after), result.call_records)
     if result.finish_reason == "length":
         error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
-        return _Try(Failed(error), result.call_records.marked(error))
+        return Tried(Failed(error), result.call_records.marked(error))
     try:
-        made = read(result.text)
+        made = await read(result.text)
     except InvalidMemoryError as invalid:
         error = StoryEngineError(ErrorCode.LLM_INVALID_JSON)
-        return _Try(Failed(error), result.call_records, result.text, invalid.problems)
-    return _Try(made, result.call_records, result.text, faults_of(made) if faults_of else ())
+        return Tried(Failed(error), result.call_records, result.text, invalid.problems)
+    return Tried(made, result.call_records, result.text, faults_of(made) if faults_of else ())

@@ -14,8 +14,7 @@ from core.engine.kinds.memory.condense import CondenseHandler
 from core.engine.kinds.memory.lock import LockHandler
 from core.engine.kinds.memory.summary import SummaryHandler
 from core.engine.kinds.narrative import NarrativeHandler
-from core.engine.kinds.speaking.afterthought import AfterthoughtHandler
-from core.engine.kinds.speaking.heartbeat import HeartbeatHandler
+from core.engine.kinds.speaking.afterthought import AfterthoughtHandler, HeartbeatHandler
 from core.engine.kinds.speaking.reply import ReplyHandler
 
 _HANDLERS: Final[Mapping[RequestKind, KindHandler[Any, Any]]] = {

@@ -16,7 +16,6 @@ from core.engine.decisions.commands import SETTLED
 from core.engine.queue import changes
 from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.entries import QueueEntry, entries_of
-from core.engine.queue.pause import QueueSwitch
 from core.engine.sync.notifications import QueuePaused, QueueResumed
 from core.engine.sync.session_writer import AppliesChanges
 from core.storage.changes import Changes
@@ -24,6 +23,44 @@ from core.storage.queue_store import QueuedRequest, QueueMessage, QueueSignal, Q
 from core.storage.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
+
+
+class QueueSwitch:
+    """Keeps whether the queue is paused, and tells those who wait for a change.
+
+    While it is, nothing new begins, in any window of this database (design 17).
+    """
+
+    def __init__(self, *, is_paused: bool = False) -> None:
+        self._is_paused = is_paused
+        self._messages = 0
+        self._listeners: list[Callable[[], None]] = []
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether nothing new begins."""
+        return self._is_paused
+
+    def turn(self, *, is_paused: bool) -> None:
+        """Adopt what the database says."""
+        self._messages += 1
+        if is_paused != self._is_paused:
+            self._is_paused = is_paused
+            for listener in tuple(self._listeners):
+                listener()
+
+    async def learn(self, ask: Callable[[], Awaitable[bool]]) -> None:
+        """Adopt the answer to `ask`, unless a message comes meanwhile: one of any newer change comes too."""
+        before = self._messages
+        is_paused = await ask()
+        if self._messages == before:
+            self.turn(is_paused=is_paused)
+
+    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` after every change; return what ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
 
 _CLOSED: Final[Mapping[QueueSignal, Callable[[Snapshot, RequestId, datetime], Changes]]] = {
     QueueSignal.DROP: changes.drop,

@@ -24,8 +24,8 @@ from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import Failed, Outcome, PutBack
 from core.engine.kinds.registry import handler_of
 from core.engine.queue.changes import next_request, next_retry, vectors_due
+from core.engine.queue.control import QueueSwitch
 from core.engine.queue.jobs import JobFactory
-from core.engine.queue.pause import QueueSwitch
 from core.engine.scene.commands import begun
 from core.engine.sync.notifications import StorageTrouble
 from core.engine.sync.session_tasks import SessionTask

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from typing import Final, TypedDict, Unpack
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.audience import EVERYONE, Audience
@@ -49,6 +49,13 @@ SCRIPTED: Final = "scripted"
 """Key in `metadata` of a line that a chapter script has put there; a second run finds it by that."""
 
 
+class LineOptions(TypedDict, total=False):
+    """The witnesses of a line of the GM, by default those present, and its metadata."""
+
+    hearers: Iterable[Slot] | None
+    metadata: Mapping[str, object] | None
+
+
 def set_present(snapshot: Snapshot, slots: Iterable[Slot], now: datetime) -> Changes:
     """Store the characters that are in the scene from here on; those of them that were away are back."""
     session = move(snapshot, snapshot.session, Command.SET_PRESENT, now)
@@ -75,36 +82,23 @@ def add_line(
     return _with_lines(snapshot, [(text, audience, metadata or {})], now)
 
 
-def add_roll(
-    snapshot: Snapshot,
-    roll: Roll,
-    now: datetime,
-    *,
-    hearers: Iterable[Slot] | None = None,
-    metadata: Mapping[str, object] | None = None,
-) -> Changes:
+def add_roll(snapshot: Snapshot, roll: Roll, now: datetime, **line: Unpack[LineOptions]) -> Changes:
     """Store a roll as a line, with every die."""
     rolled = {"notation": roll.dice.notation, "dice": list(roll.values), "total": roll.total}
-    metadata = {**(metadata or {}), ROLL: rolled}
-    return add_line(snapshot, roll.text, now, hearers=hearers, metadata=metadata)
+    line["metadata"] = {**(line.get("metadata") or {}), ROLL: rolled}
+    return add_line(snapshot, roll.text, now, **line)
 
 
-def begin_scene(
-    snapshot: Snapshot,
-    words: str,
-    now: datetime,
-    *,
-    hearers: Iterable[Slot] | None = None,
-    metadata: Mapping[str, object] | None = None,
-) -> Changes:
+def begin_scene(snapshot: Snapshot, words: str, now: datetime, **line: Unpack[LineOptions]) -> Changes:
     """Begin a new scene with a line: recent context begins there, once all earlier events are in memory.
 
     Those present witness its words, or those in `hearers`. No model is sent a line without words.
     """
-    metadata = {**(metadata or {}), SCENE: True}
+    metadata = {**(line.get("metadata") or {}), SCENE: True}
     if is_blank(words):
-        hearers, metadata = snapshot.session.slots, {**metadata, CONTEXT: NEVER}
-    return add_line(snapshot, scene_text(words), now, hearers=hearers, metadata=metadata)
+        line["hearers"], metadata[CONTEXT] = snapshot.session.slots, NEVER
+    line["metadata"] = metadata
+    return add_line(snapshot, scene_text(words), now, **line)
 
 
 def scene_text(words: str) -> str:

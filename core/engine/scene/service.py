@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.clock import Clock
@@ -45,48 +46,20 @@ class Scene:
         """Store after how many prompts a silent character is pointed out; 0 for never."""
         await self._writer.apply(lambda snapshot: staging.set_hint(snapshot, prompts, self._clock()))
 
-    async def narrate(
-        self,
-        text: str,
-        *,
-        hearers: Iterable[Slot] | None = None,
-        metadata: Mapping[str, object] | None = None,
-    ) -> None:
+    async def narrate(self, text: str, **line: Unpack[commands.LineOptions]) -> None:
         """Add a line that is addressed to no character. Those present witness it, or those in `hearers`."""
-        await self._writer.apply(
-            lambda snapshot: commands.add_line(
-                snapshot, text, self._clock(), hearers=hearers, metadata=metadata
-            )
-        )
+        await self._writer.apply(lambda snapshot: commands.add_line(snapshot, text, self._clock(), **line))
 
-    async def roll(
-        self,
-        notation: str,
-        *,
-        hearers: Iterable[Slot] | None = None,
-        metadata: Mapping[str, object] | None = None,
-    ) -> Roll:
+    async def roll(self, notation: str, **line: Unpack[commands.LineOptions]) -> Roll:
         """Roll dice such as `2d6+1` and add the result as a line; return the roll."""
         rolled = roll(read_dice(notation), self.draw)
-        await self._writer.apply(
-            lambda snapshot: commands.add_roll(
-                snapshot, rolled, self._clock(), hearers=hearers, metadata=metadata
-            )
-        )
+        await self._writer.apply(lambda snapshot: commands.add_roll(snapshot, rolled, self._clock(), **line))
         return rolled
 
-    async def begin_scene(
-        self,
-        words: str = "",
-        *,
-        hearers: Iterable[Slot] | None = None,
-        metadata: Mapping[str, object] | None = None,
-    ) -> None:
+    async def begin_scene(self, words: str = "", **line: Unpack[commands.LineOptions]) -> None:
         """Begin a new scene, with a line of these words if there are any."""
         await self._writer.apply(
-            lambda snapshot: commands.begin_scene(
-                snapshot, words, self._clock(), hearers=hearers, metadata=metadata
-            )
+            lambda snapshot: commands.begin_scene(snapshot, words, self._clock(), **line)
         )
 
     async def set_status(self, events: Sequence[Event], status: ContextStatus) -> None:

@@ -49,7 +49,7 @@ async def copies_of_lore(store: SessionStore, session_id: SessionId, books: Lore
 
 
 def _read(texts: Mapping[str, str]) -> dict[str, "Lorebook"]:
-    from core.library.lore_copy import read_copy
+    from core.library.card_lore import read_copy
     from core.library.refusal import FileRefusedError
 
     books = {}

@@ -51,7 +51,7 @@ def problems_of_lore_marks(books: Sequence[ChapterLorebook], contents: Sequence[
 
 
 def _is_lorebook(text: str) -> bool:
-    from core.library.lore_copy import read_copy  # what reads lorebooks is loaded where it is needed
+    from core.library.card_lore import read_copy  # what reads lorebooks is loaded where it is needed
 
     try:
         read_copy(text)

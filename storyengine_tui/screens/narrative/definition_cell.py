@@ -16,9 +16,8 @@ from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.text.composer_text import resumed
 from core.text.numbers import read_count
-from storyengine_tui.screens.shared.autosave import Autosave
+from storyengine_tui.screens.shared.autosave import Autosave, unstored
 from storyengine_tui.screens.shared.session_tab import SessionTab
-from storyengine_tui.screens.shared.unstored import unstored
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter, HelpedText
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.text_line import show_line

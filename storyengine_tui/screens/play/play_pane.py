@@ -16,9 +16,13 @@ from core.domain.slot import Slot
 from core.engine.sync import notifications
 from core.text.numbers import counted
 from storyengine_tui.screens.play.actions.bank_actions import BankActions
-from storyengine_tui.screens.play.actions.page_actions import EndingActions, PanelActions, SendingActions
+from storyengine_tui.screens.play.actions.page_actions import (
+    EndingActions,
+    PanelActions,
+    RequestActions,
+    SendingActions,
+)
 from storyengine_tui.screens.play.actions.place_actions import PlaceActions
-from storyengine_tui.screens.play.actions.request_actions import RequestActions
 from storyengine_tui.screens.play.actions.scene_actions import SceneActions
 from storyengine_tui.screens.play.actions.take_actions import TakeActions
 from storyengine_tui.screens.play.composer.composer import Composer

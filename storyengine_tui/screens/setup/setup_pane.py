@@ -24,10 +24,9 @@ from storyengine_tui.screens.setup.held_edit import HeldEdit, held_edit
 from storyengine_tui.screens.setup.secrets.secrets_cell import SecretsCell
 from storyengine_tui.screens.setup.secrets.secrets_view import find, first_words, without
 from storyengine_tui.screens.setup.setup_view import INTRO, RESET_WARNING, SetupView, TypedSetup, setup_view
-from storyengine_tui.screens.shared.autosave import Autosave
+from storyengine_tui.screens.shared.autosave import Autosave, unstored
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.screens.shared.state_labels import reason_of
-from storyengine_tui.screens.shared.unstored import unstored
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal

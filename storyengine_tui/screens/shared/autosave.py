@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from core.domain.errors import StoryEngineError
+from core.domain.errors import SessionLockedError, StoryEngineError
 
 DEBOUNCE_SECONDS = 0.3
 """Seconds without a key after which a text is stored."""
@@ -88,3 +88,10 @@ class Autosave:
                     await self._touched.wait()
             except TimeoutError:
                 return
+
+
+def unstored(what: str) -> SessionLockedError:
+    """Return the error that says that `what` cannot be stored, since another window writes."""
+    return SessionLockedError(
+        f"Another window writes in this chapter, so {what} cannot be stored.", "Copy it before you leave."
+    )

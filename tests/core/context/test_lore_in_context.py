@@ -20,7 +20,7 @@ from core.domain.session.profile import Profile
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import CONTEXT, NEVER, Event
-from core.domain.story.lore_use import LoreUse
+from core.domain.story.reply_uses import LoreUse
 from core.library.lore.activation.scene import digest_of
 from core.library.lore.book import Lorebook, Position
 from core.text.delimiters import SegmentName

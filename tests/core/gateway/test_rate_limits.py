@@ -11,7 +11,7 @@ from core.config.models.assignments import choose_models, defaults_for
 from core.config.models.model_defaults import DEFAULT_LIMITS
 from core.config.sections import AccountSettings, AgentSettings, ProfileSettings
 from core.domain.agent_role import AgentRole
-from core.gateway.rate_limit import RateLimiter
+from core.gateway.lanes import RateLimiter
 
 AGENT_IDS = {
     AgentRole.WORLD_LOCK: (0,),

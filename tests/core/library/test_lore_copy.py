@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.exchange.import_bounds import parse
-from core.library.lore_copy import as_copy, read_copy
+from core.library.card_lore import as_copy, read_copy
 from core.library.refusal import FileRefusedError
 from core.text.cleaning import clean
 from tests.core.library.lore.lore_samples import WORLD, read

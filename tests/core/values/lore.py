@@ -6,7 +6,7 @@ from core.context.lore import ChapterLore
 from core.domain.audience import EVERYONE, Audience
 from core.domain.session.lore import ChapterLorebook
 from core.domain.slot import Slot
-from core.domain.story.lore_use import LoreUse
+from core.domain.story.reply_uses import LoreUse
 from core.library.lore.book import Lorebook, LoreEntry
 
 

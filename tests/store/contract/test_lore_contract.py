@@ -10,7 +10,7 @@ from core.domain.requests.request import Content
 from core.domain.session.lore import ChapterLorebook
 from core.domain.slot import Slot
 from core.domain.story.event import Role
-from core.domain.story.lore_use import LoreUse, metadata_of
+from core.domain.story.reply_uses import LoreUse, metadata_of
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
 from tests.store import chapters
@@ -61,7 +61,9 @@ async def test_what_replies_say_of_active_entries_is_that_of_canon_alone(store: 
             event,
             id=EventId(new_uuid()),
             take=2,
-            metadata={**event.metadata, **metadata_of([use])} if event.role is Role.AGENT else event.metadata,
+            metadata={**event.metadata, **metadata_of([use], ())}
+            if event.role is Role.AGENT
+            else event.metadata,
         )
         for event in canon
     )

@@ -6,7 +6,7 @@ at once, and the items with the outcome, in one transaction: a crash repeats at 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
@@ -30,7 +30,6 @@ from core.domain.agent_role import AgentRole
 from core.domain.bank.details import NAMED, ItemKind
 from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
-from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest
 from core.domain.story.event import Event
 from core.engine.changes.moves import provenance
@@ -45,6 +44,7 @@ from core.engine.kinds.base import (
     called_with,
     earlier_answers,
 )
+from core.engine.kinds.json_answer import answers
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import input_hash, model_request
@@ -94,37 +94,20 @@ class Asking:
                     asked, repaired = context, False
                     break
                 asked, repaired = repair_context(asked, earlier.text, invalid.problems), True
-        context = asked
-        for is_last in (True,) if repaired else (False, True):
-            result = await self._job.calls.make(context, self._choice)
-            records = result.call_records
-            if result.error is not None:
-                raise self._without(result.error, records, result.retry_after)
-            if result.finish_reason == "length":
-                error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
-                raise self._without(error, records.marked(error))
-            try:
-                found, notes = await read(result.text)
-            except InvalidMemoryError as invalid:
-                error = StoryEngineError(ErrorCode.LLM_INVALID_JSON)
-                records = records.marked(error, "; ".join(invalid.problems))
-                if is_last:
-                    raise self._without(error, records) from invalid
-                await self._store(records)
-                context = repair_context(context, result.text, invalid.problems)
-            else:
-                await self._store(records.noting(notes))
+        async for tried in answers(asked, self._job.calls, read, self._choice):
+            if not isinstance(tried.made, Failed):
+                found, notes = tried.made
+                await self._store(tried.call_records.noting(notes))
                 return found
+            if repaired or not tried.problems:
+                raise NoAnswerError(replace(tried.made, is_on_record=self._is_on_record), tried.rejected)
+            await self._store(tried.rejected)
+            repaired = True
         raise AssertionError("the second answer ends it")
 
     async def _store(self, records: CallRecords) -> None:
         await self._job.save(lambda _: provenance(self._request, records))
         self._is_on_record = True
-
-    def _without(
-        self, error: StoryEngineError, records: CallRecords, retry_after: float | None = None
-    ) -> NoAnswerError:
-        return NoAnswerError(Failed(error, retry_after, is_on_record=self._is_on_record), records)
 
 
 BEFORE = 3
@@ -193,7 +176,7 @@ class _Work:
         if self.choice.style is PromptStyle.SMALL:
             yield from small_scan.contexts_of(setup, self.knowledge, part, self.known)
         else:
-            yield scan.build_context(setup, self.knowledge, part, self.known)
+            yield scan.scan_context(setup, self.knowledge, part, self.known)
 
     async def _scanned(self, part: ScanPart, text: str) -> tuple[Sorted, tuple[str, ...]]:
         """Return the proved findings, sorted, and notes on the unused ones."""

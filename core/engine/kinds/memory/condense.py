@@ -52,7 +52,7 @@ class CondenseHandler(BackgroundHandler[CondensedMade]):
         known = [block for block in knowledge.blocks if block.type is BlockType.TURN_DELTA]
         choice = choices[AgentRole.CONTEXT_SUMMARY]
         task = condense.task_of(snapshot.session, known, choice, choices.condensing.ratio)
-        context = condense.build_context(task)
+        context = condense.condensing_context(task)
         made, records = await make_memory(context, job.calls, partial(condense.parse, task=task), choice)
         if isinstance(made, Failed):
             return (NOTHING if made.error.code in _LEFT else made), records

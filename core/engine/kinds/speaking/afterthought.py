@@ -1,6 +1,6 @@
-"""Handles afterthoughts, with which a character adds something to its reply unasked.
+"""Handles afterthoughts, with which a character adds to its reply, and heartbeats, which ask the silent.
 
-What it decided, and why, is kept in the provenance alone; no input has it.
+What a character decided, and why, is kept in the provenance alone; no input has it.
 """
 
 from dataclasses import dataclass, replace
@@ -16,9 +16,8 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest, ReplyRequest
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
-from core.domain.story import recall_use
 from core.domain.story.event import AFTERTHOUGHT_SECONDS, Event
-from core.domain.story.lore_use import metadata_of
+from core.domain.story.reply_uses import accesses_of, metadata_of
 from core.engine.changes.canon import end_of_canon, newest_events, source_of
 from core.engine.changes.moves import provenance
 from core.engine.kinds.base import BackgroundHandler, Job, called_with, failure_unless_gm_needed, input_of
@@ -116,7 +115,7 @@ class AfterthoughtHandler(BackgroundHandler[AfterthoughtMade]):
         take, ordinal = end_of_canon(snapshot, now)
         source = {**source_of(str(done.id), None, said=made.lore), AFTERTHOUGHT_SECONDS: pause.seconds}
         said = take.reply(ordinal, opening.slot, made.text, source, done.audience)
-        used = recall_use.accesses_of(made.lore, said.prompt_index)
+        used = accesses_of(made.lore, said.prompt_index)
         return replace(settled, events=(said,), accesses=used)
 
 
@@ -152,5 +151,40 @@ async def _added(
         repeated = first_repeated(text, character.repeatable(context, knowledge, asked.text))
         if repeated is not None:
             return _SAID_NOTHING, call_records.noting((f"This addition, because it repeats {repeated.what}",))
-    used = {**metadata_of(context.lore_uses), **recall_use.metadata_of(context.recalled)}
+    used = metadata_of(context.lore_uses, context.recalled)
     return AfterthoughtMade(text, used), call_records
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatOutcome:
+    """The character was asked, or no longer needs to be."""
+
+
+class HeartbeatHandler(BackgroundHandler[HeartbeatOutcome]):
+    """Handles heartbeats, whose answers are hints to the GM alone.
+
+    The request's text is the number of the prompt of the character's last reply.
+    """
+
+    async def run(
+        self, job: Job, request: BackgroundRequest
+    ) -> tuple[HeartbeatOutcome | Failed, CallRecords]:
+        """Make the one call, if the character is still in the scene and silent."""
+        slot = request.slot
+        last = int(request.text) if request.text.isdecimal() else 0
+        session = job.snapshot.session
+        if slot is None or slot not in session.here or _has_spoken(job.snapshot, slot, last):
+            return HeartbeatOutcome(), CallRecords()
+        choice, builder = called_with(job, AgentRole.CHARACTER, slot, request.model)
+        asked = speaking.heartbeat(choice.style, max(1, session.prompt_index - last))
+        known = await job.known_to(slot, "")
+        question = await input_of(builder, known, asked.text, is_new=False)
+        question = replace(question, schema=speaking.HEARTBEAT)
+        answer = await job.calls.make(asked.marked(question), choice)
+        if answer.error is not None:
+            return failure_unless_gm_needed(answer) or HeartbeatOutcome(), answer.call_records
+        return HeartbeatOutcome(), answer.call_records
+
+
+def _has_spoken(snapshot: Snapshot, slot: Slot, last: int) -> bool:
+    return any(event.slot is slot and event.prompt_index > last for event in snapshot.recent)

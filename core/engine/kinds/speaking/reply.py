@@ -18,9 +18,8 @@ from core.domain.requests.request import ReplyRequest
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.domain.story import recall_use
 from core.domain.story.event import REQUEST_ID, Event, Role
-from core.domain.story.lore_use import metadata_of
+from core.domain.story.reply_uses import accesses_of, metadata_of
 from core.domain.story.silence import Spoken, read_spoken
 from core.engine.changes.canon import (
     NewTake,
@@ -70,7 +69,7 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         )
         banks = {slot: await job.bank.read(job.snapshot, slot) for slot in request.then}
         following = partial(_following, job, request, banks)
-        lore = {**metadata_of(context.lore_uses), **recall_use.metadata_of(context.recalled)}
+        lore = metadata_of(context.lore_uses, context.recalled)
         result = await job.calls.make(context, choice, following)
         made, call_records = _read(job, request, choice, result, lore)
         if isinstance(made, Failed) or not choice.avoids_repeats or made.said:
@@ -116,7 +115,7 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
             session=session,
             canon_end=index if snapshot.undone else None,
             requests=(answered, *following, *due),
-            accesses=recall_use.accesses_of(made.lore, index),
+            accesses=accesses_of(made.lore, index),
         )
 
     def is_done(self, request: ReplyRequest, changes: Changes) -> bool:

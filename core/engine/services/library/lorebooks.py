@@ -16,7 +16,7 @@ from core.domain.session.profile import Profiles
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import LoreCopy
-from core.library.card_lore import LoreFile, read_lore_file, rewritten, with_book
+from core.library.card_lore import LoreFile, as_copy, read_lore_file, rewritten, with_book
 from core.library.cards.card import new_card
 from core.library.cards.card_file import CardFormat, read_card
 from core.library.cards.writing import WrittenCard, new_file, write_card
@@ -26,7 +26,6 @@ from core.library.lore.book import Lorebook, LoreFormat
 from core.library.lore.edits import with_known
 from core.library.lore.kept import KeptLorebook, cleaned_lorebook, problems_of_lorebook
 from core.library.lore.writers import WRITTEN, write_lorebook
-from core.library.lore_copy import as_copy
 from core.library.names import already_here, find, free_name
 from core.library.refusal import FileRefusedError
 from core.storage.library_store import LibraryStore

@@ -2,31 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
-from textual import on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import DataTable
 
 from core.domain.ids import SessionId
 from core.domain.session.session import SessionSummary
 from core.library.book import Book
 from core.text.numbers import counted
-from storyengine_tui.screens.library.chapters.chapter_shelf import ChapterShelf
+from storyengine_tui.screens.library.chapters.chapter_shelf import SLOTS, ChapterShelf
 from storyengine_tui.screens.library.chapters.chapters_screen import chapter_cells, is_open_in
+from storyengine_tui.screens.library.shelf.shelf_screen import shelf_keys
 from storyengine_tui.screens.library.shelf.title_modal import NameModal
 from storyengine_tui.screens.shared.list_screen import cut
 
 if TYPE_CHECKING:
     from core.engine.services.library.books import BookLibrary
-
-LISTED = "Your books, each with its chapters"
-ARCHIVED = "Archived books: restore one, or purge it; its chapters are kept"
-NONE_LISTED = "There is no book; n makes one, and b on a chapter (2) puts it into one."
-NONE_ARCHIVED = "No book is archived."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +33,21 @@ class BooksScreen(ChapterShelf[BookRow]):
     """Lists books and their chapters."""
 
     SHELF = "books"
+    WHAT = "book"
+    LISTED = "Your books, each with its chapters"
+    NONE_LISTED = "There is no book; n makes one, and b on a chapter (2) puts it into one."
+    ARCHIVED = "Archived books: restore one, or purge it; its chapters are kept"
+    FIRST_COLUMN = "Book"
     HELP = (
         "Enter opens a chapter, or the last chapter of a book. c begins the next chapter, with the lines "
         "that the last one passes on. b puts a chapter into another book, or out of this one. n makes a "
         "book, t gives book or chapter another title, a archives it, v shows the archived books."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "open", "Open", key_display="Enter"),
         Binding("c", "next_chapter", "Next chapter"),
-        Binding("n", "new", "New"),
-        Binding("t", "retitle", "Title"),
         Binding("b", "put_into_book", "Book"),
-        Binding("a", "archive", "Archive"),
-        Binding("r", "restore", "Restore"),
-        Binding("p", "purge", "Purge"),
-        Binding("s", "slots", "Save slots"),
-        Binding("v", "switch(True)", "Archived"),
-        Binding("v", "switch(False)", "Books"),
+        *shelf_keys("Books", slots=SLOTS),
     ]
-
-    def compose(self) -> ComposeResult:
-        """Compose the heading above the table."""
-        yield from self.compose_shelf("books", LISTED)
 
     @property
     def chapter(self) -> SessionSummary | None:
@@ -87,20 +72,16 @@ class BooksScreen(ChapterShelf[BookRow]):
         self.show_shelves(await engine.library.counts())
         self.show_rows(rows)
 
-    def show_rows(self, rows: Sequence[BookRow]) -> None:
-        """Show these books and chapters."""
-        columns = {"Book": self._room, "State": 23, "Prompts": 7, "Last played": 12}
-        cursor: int | None = None
-        if not self._all:
-            # The list opens at the open chapter.
-            opens = (
-                n for n, row in enumerate(rows) if row.chapter and is_open_in(self._workspace, row.chapter)
-            )
-            cursor = next(opens, None)
-        none = NONE_ARCHIVED if self._shows_archived else NONE_LISTED
-        self.fill_found(rows, columns, empty=none, cursor=cursor)
-        self.say(self._outcome or (ARCHIVED if self._shows_archived else LISTED))
-        self._outcome = ""
+    def first_cursor(self, rows: Sequence[BookRow]) -> int | None:
+        """Return the row of the open chapter, where the list was not shown before."""
+        if self._all:
+            return None
+        opens = (n for n, row in enumerate(rows) if row.chapter and is_open_in(self._workspace, row.chapter))
+        return next(opens, None)
+
+    def title_of(self, row: BookRow) -> str:
+        """Return the title of the chapter, or of the book."""
+        return row.book.title if row.chapter is None else row.chapter.title
 
     def key_of(self, row: BookRow) -> object:
         """Return the ids of the book and of the chapter."""
@@ -128,10 +109,6 @@ class BooksScreen(ChapterShelf[BookRow]):
         """Return the title of the book of a chapter."""
         return next((row.book.title for row in self._all if session_id in row.book.chapters), "")
 
-    @on(DataTable.RowSelected)
-    def _select(self) -> None:
-        self.action_open()
-
     def action_new(self) -> None:
         """Ask for the title of a new book."""
         self.ask(NameModal(""), self._make)
@@ -143,39 +120,30 @@ class BooksScreen(ChapterShelf[BookRow]):
     def action_retitle(self) -> None:
         """Ask for another title of the chapter or the book under the cursor."""
         row = self.chosen
-        if row is None:
-            return
-        if row.chapter is not None:
-            self.retitle_chapter()
-        else:
+        if row is not None and row.chapter is None:
             store = self._books.save
             self.ask(NameModal(row.book.title), lambda title: store(replace(row.book, title=title)))
-
-    def action_archive(self) -> None:
-        """Archive the chapter or the book under the cursor."""
-        row = self.chosen
-        if row is None:
-            return
-        if row.chapter is not None:
-            self.archive_chapter()
         else:
-            self.do(self._archive_book(row.book), then_reloads=True)
+            super().action_retitle()
 
-    async def _archive_book(self, book: Book) -> None:
-        await self._books.archive(book)
-        self._outcome = f"“{book.title}” is archived; v shows it"
+    async def archive(self, row: BookRow) -> None:
+        """Take the chapter or the book off the list."""
+        if row.chapter is not None:
+            await self._workspace.archive(row.chapter.id)
+        else:
+            await self._books.archive(row.book)
 
-    def action_restore(self) -> None:
-        """Bring the book under the cursor back."""
-        if self.chosen is not None:
-            self.do(self._books.restore(self.chosen.book), then_reloads=True)
+    async def restore(self, row: BookRow) -> None:
+        """Bring the book back."""
+        await self._books.restore(row.book)
 
-    def action_purge(self) -> None:
-        """Delete the book under the cursor for good, if the GM confirms it."""
-        if self.chosen is not None:
-            book = self.chosen.book
-            text = f"“{book.title}” is deleted; its chapters are kept, in no book. This cannot be undone."
-            self.ask_to_delete("Purge this book for good?", text, partial(self._books.purge, book))
+    async def purge(self, row: BookRow) -> None:
+        """Delete the book for good."""
+        await self._books.purge(row.book)
+
+    def loss_of(self, row: BookRow) -> str:
+        """Return that the chapters of the book are kept."""
+        return f"“{row.book.title}” is deleted; its chapters are kept, in no book. This cannot be undone."
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer which actions are possible on the row under the cursor."""

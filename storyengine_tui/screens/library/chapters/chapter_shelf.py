@@ -19,6 +19,7 @@ Row = TypeVar("Row")
 _NARROWEST_TITLE: Final = 20
 _OTHER_COLUMNS: Final = 53
 """Cells that state, prompts and time take, with the space between the columns."""
+SLOTS: Final = (Binding("s", "slots", "Save slots"),)
 UNREADABLE = "cannot be read"
 CANNOT_OPEN = "This chapter cannot be read; a archives it, and the others are not affected"
 
@@ -26,6 +27,7 @@ CANNOT_OPEN = "This chapter cannot be read; a archives it, and the others are no
 class ChapterShelf(ShelfScreen[Row]):
     """A list in which there are chapters; `chapter` is the one under the cursor."""
 
+    FIRST_COLUMN: ClassVar[str] = "Title"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "next_chapter", "Next chapter", show=False),
         Binding("b", "put_into_book", "Into a book", show=False),
@@ -40,6 +42,11 @@ class ChapterShelf(ShelfScreen[Row]):
     def _room(self) -> int:
         """The width of the column of titles, in cells."""
         return max(_NARROWEST_TITLE, self.size.width - _OTHER_COLUMNS)
+
+    @property
+    def columns(self) -> dict[str, int]:
+        """The widths of the columns."""
+        return {self.FIRST_COLUMN: self._room, "State": 23, "Prompts": 7, "Last played": 12}
 
     def is_readable(self) -> bool:
         """Return whether the chapter under the cursor can be read; if it cannot, say what to do."""
@@ -59,20 +66,11 @@ class ChapterShelf(ShelfScreen[Row]):
         await work
         self.dismiss()
 
-    def retitle_chapter(self) -> None:
+    def action_retitle(self) -> None:
         """Ask for another title."""
         chosen = self.chapter
         if chosen is not None and self.is_readable():
             self.ask(TitleModal(chosen.title), partial(self._workspace.retitle, chosen.id))
-
-    def archive_chapter(self) -> None:
-        """Take the chapter under the cursor off the list."""
-        if self.chapter is not None:
-            self.do(self._archive(self.chapter), then_reloads=True)
-
-    async def _archive(self, chosen: SessionSummary) -> None:
-        await self._workspace.archive(chosen.id)
-        self._outcome = f"“{chosen.title}” is archived; v shows it"
 
     def action_slots(self) -> None:
         """Show the save slots of the chapter under the cursor; a restored one is open afterwards."""

@@ -1,29 +1,22 @@
 """The chapter list: open, new, rename, archive, restore, and purge after a question (design 5)."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import ClassVar
 
 from rich.text import Text
-from textual import on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import DataTable
 
 from core.domain.session.session import SessionSummary
 from core.storage.library_store import LibraryCounts
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.library.chapters.chapter_shelf import UNREADABLE, ChapterShelf
+from storyengine_tui.screens.library.chapters.chapter_shelf import SLOTS, UNREADABLE, ChapterShelf
+from storyengine_tui.screens.library.shelf.shelf_screen import shelf_keys
 from storyengine_tui.screens.shared.list_screen import cut
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
 
-LISTED = "Your chapters, last played first"
 ALONE = "Your chapters in no book, last played first"
-NONE_LISTED = "There is no chapter; n starts one."
 NONE_ALONE = "Every chapter is in a book (1); n starts another."
-ARCHIVED = "Archived chapters: restore one to play on, or purge it for good"
 RESTORE_FIRST = "An archived chapter cannot be opened: r restores it, then it is in your chapters (v)."
-NONE_ARCHIVED = "No chapter is archived."
 
 
 def chapter_cells(summary: SessionSummary, room: int, *, is_open: bool) -> tuple[Text, Text, Text, Text]:
@@ -48,6 +41,11 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
     """Lists the chapters in no book, or the archived ones; Esc goes back to the open one."""
 
     SHELF = "chapters"
+    TABLE = "sessions"
+    WHAT = "chapter"
+    LISTED = "Your chapters, last played first"
+    NONE_LISTED = "There is no chapter; n starts one."
+    ARCHIVED = "Archived chapters: restore one to play on, or purge it for good"
     HELP = (
         "Enter opens a chapter. Archiving takes it off every list but the archive (v), from where it can be "
         "restored; only there it can be purged, which deletes it for good. Save slots (s) hold earlier "
@@ -56,15 +54,7 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
     )
     # The last binding does not fit 80 columns, which is fine: returning users do not need the example.
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "open", "Open", key_display="Enter"),
-        Binding("n", "new", "New"),
-        Binding("t", "retitle", "Title"),
-        Binding("a", "archive", "Archive"),
-        Binding("r", "restore", "Restore"),
-        Binding("p", "purge", "Purge"),
-        Binding("s", "slots", "Save slots"),
-        Binding("v", "switch(True)", "Archived"),
-        Binding("v", "switch(False)", "Chapters"),
+        *shelf_keys("Chapters", slots=SLOTS),
         Binding("e", "example", "Example"),
     ]
 
@@ -73,10 +63,6 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
         super().__init__(workspace)
         self._has_open_one = has_open_one
         self._counts = LibraryCounts()
-
-    def compose(self) -> ComposeResult:
-        """Compose the heading above the table."""
-        yield from self.compose_shelf("sessions", LISTED)
 
     @property
     def chapter(self) -> SessionSummary | None:
@@ -100,15 +86,19 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
         self.show_rows(sessions)
 
     def show_rows(self, rows: Sequence[SessionSummary]) -> None:
-        """Show these chapters."""
-        columns = {"Title": self._room, "State": 23, "Prompts": 7, "Last played": 12}
-        has_books = bool(self._counts.books)
-        none = NONE_ARCHIVED if self._shows_archived else NONE_ALONE if has_books else NONE_LISTED
+        """Show these chapters, and how many they are."""
         self.show_shelves(self._counts, len(rows))
-        self.fill_found(rows, columns, empty=none)
-        listed = ALONE if has_books else LISTED
-        self.say(self._outcome or (ARCHIVED if self._shows_archived else listed))
-        self._outcome = ""
+        super().show_rows(rows)
+
+    def standing_texts(self) -> tuple[str, str]:
+        """Return heading and text of an empty list, which differ once there are books."""
+        if self._counts.books and not self._shows_archived:
+            return ALONE, NONE_ALONE
+        return super().standing_texts()
+
+    def title_of(self, row: SessionSummary) -> str:
+        """Return the title."""
+        return row.title
 
     def key_of(self, row: SessionSummary) -> object:
         """Return the id."""
@@ -122,47 +112,40 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
         """Return the title of a chapter and its state."""
         return f"{row.title} {STATE_LABELS[row.state] if row.is_readable else UNREADABLE}"
 
-    @on(DataTable.RowSelected)
-    def _select(self) -> None:
+    def action_open(self) -> None:
         """Open the chapter under the cursor, or say that an archived one must be restored first."""
         if self._shows_archived:
             self.say(RESTORE_FIRST)
         else:
-            self.action_open()
+            super().action_open()
 
     def action_new(self) -> None:
         """Start a chapter with an empty world."""
         self.do_once(self.close_after(self._workspace.open_new()))
-
-    def action_retitle(self) -> None:
-        """Ask for another title."""
-        self.retitle_chapter()
 
     def action_example(self) -> None:
         """Close the list and offer the examples."""
         self.dismiss()
         self.app.call_later(self.app.run_action, "welcome")
 
-    def action_archive(self) -> None:
-        """Take the chapter under the cursor off the list."""
-        self.archive_chapter()
+    async def archive(self, row: SessionSummary) -> None:
+        """Take a chapter off the list."""
+        await self._workspace.archive(row.id)
 
-    def action_restore(self) -> None:
-        """Bring the chapter under the cursor back."""
-        if self.chosen is not None:
-            self.do(self._workspace.require_engine().restore(self.chosen.id), then_reloads=True)
+    async def restore(self, row: SessionSummary) -> None:
+        """Bring a chapter back."""
+        await self._workspace.require_engine().restore(row.id)
 
-    def action_purge(self) -> None:
-        """Delete the chapter under the cursor for good, if the GM confirms it."""
-        chosen = self.chosen
-        if chosen is None:
-            return
-        text = (
-            f"“{chosen.title}” is deleted with everything in it: world, cast, {chosen.prompt_index:,} "
+    async def purge(self, row: SessionSummary) -> None:
+        """Delete a chapter for good."""
+        await self._workspace.purge(row.id)
+
+    def loss_of(self, row: SessionSummary) -> str:
+        """Return what is in the chapter."""
+        return (
+            f"“{row.title}” is deleted with everything in it: world, cast, {row.prompt_index:,} "
             "prompts, memory and drafts. This cannot be undone."
         )
-        work = partial(self._workspace.purge, chosen.id)
-        self.ask_to_delete("Purge this chapter for good?", text, work)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible with the chapter under the cursor."""

@@ -9,7 +9,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.widgets import Input, Static
+from textual.widget import Widget
+from textual.widgets import Static
 
 from core.domain.errors import StoryEngineError
 from core.library.lore.book import LoreEntry
@@ -21,6 +22,7 @@ from storyengine_tui.screens.library.lore.book_fields_modal import BookFieldsMod
 from storyengine_tui.screens.library.lore.entry_screen import EntryScreen
 from storyengine_tui.screens.library.lore.lorebook_editor import LorebookEditor, WindowText
 from storyengine_tui.screens.library.lore.lorebook_editor_screen import LorebookEditorScreen
+from storyengine_tui.screens.shared.finding_screen import FindingScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.fields.one_line import EntryField
 from storyengine_tui.widgets.reading.column import Column
@@ -38,7 +40,7 @@ CONVERTS: Final = (
 )
 
 
-class LorebookScreen(LorebookEditorScreen):
+class LorebookScreen(LorebookEditorScreen, FindingScreen[None]):
     """Lists the entries; Enter edits one, Esc goes back to the library. Changes are saved automatically."""
 
     HELP = (
@@ -59,7 +61,6 @@ class LorebookScreen(LorebookEditorScreen):
     ]
 
     _list: "getters.query_one[RowList[LoreEntry]]" = getters.query_one("#entries", RowList)
-    _field = getters.query_one("#find", EntryField)
 
     def __init__(self, workspace: Workspace, kept: KeptLorebook) -> None:
         super().__init__(workspace)
@@ -173,7 +174,7 @@ class LorebookScreen(LorebookEditorScreen):
     # Finding
 
     def _found(self, entries: tuple[LoreEntry, ...]) -> Sequence[LoreEntry]:
-        words = self._field.value.casefold().split() if self._field.display else []
+        words = self.words
         if not words:
             return entries
         if self._words[0] is not entries:
@@ -183,20 +184,19 @@ class LorebookScreen(LorebookEditorScreen):
             entry for entry, text in zip(entries, texts, strict=True) if all(word in text for word in words)
         ]
 
-    def action_find(self) -> None:
-        """Look for words in the entries; the list narrows with each letter."""
-        self._field.display = True
-        self._field.focus()
+    @property
+    def rows(self) -> Sequence[LoreEntry]:
+        """The entries that the list shows."""
+        return self._list.rows
 
-    @on(Input.Changed, "#find")
-    def _narrow(self) -> None:
-        if self._field.display:
-            self._show_rows(0)
+    @property
+    def list_of_rows(self) -> Widget:
+        """The list."""
+        return self._list
 
-    @on(Input.Submitted, "#find")
-    def _leave_field(self) -> None:
-        if self._list.rows:
-            self._list.focus()
+    def narrow(self) -> None:
+        """Show the entries that have the words in the field."""
+        self._show_rows(0 if self._field.display else None)
 
     # What is done with the entry under the cursor
 
@@ -220,7 +220,7 @@ class LorebookScreen(LorebookEditorScreen):
         except StoryEngineError as error:
             self.say_unsaved(error)
             return
-        self._hide_field()
+        self.hide_field()
         self._show_rows(len(self.editor.book.entries) - 1)
         self._edit(entry)
 
@@ -296,18 +296,9 @@ class LorebookScreen(LorebookEditorScreen):
 
     # Leaving
 
-    def _hide_field(self) -> None:
-        self._field.display = False
-        self._field.value = ""
-
-    def action_close(self) -> None:
-        """Show all entries again; if all are shown, store what is left and go back to the library."""
-        if self._field.display:
-            self._hide_field()
-            self._show_rows()
-            self._list.focus()
-        else:
-            self.run_worker(self._close(), group="close", exclusive=True, exit_on_error=False)
+    def leave(self) -> None:
+        """Store what is left, and go back to the library."""
+        self.run_worker(self._close(), group="close", exclusive=True, exit_on_error=False)
 
     async def _close(self) -> None:
         editor = self.editor

@@ -1,7 +1,7 @@
 """A card, a lorebook or a chat that is dropped on a list of the library, or pasted, is offered for import."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -113,19 +113,17 @@ class DropImport:
         ask_first(self._screen.app, question, lambda: self._screen.do(self._take_each(files)))
 
     async def _take_each(self, files: Sequence[Path]) -> None:
-        """Import each file as a whole or not at all; say what became of them."""
-        taken, known, claims, refused = 0, 0, 0, list[str]()
         shelf = self._shelf
-        for file in files:
-            try:
-                arrival = await self._arrived(await read_file(file, LARGEST_FILE), file.name)
-                _, is_new = await self._store(arrival)
-            except FileRefusedError as error:
-                refused.append(error.message)
-            else:
-                taken, known, shelf = taken + is_new, known + (not is_new), SHELF_OF[arrival.kind]
-                claims += bool(is_new and arrival.claims)
-        self._show(shelf, outcome_of(taken, known, refused, claims))
+
+        async def take(content: bytes, name: str) -> tuple[bool, bool]:
+            nonlocal shelf
+            arrival = await self._arrived(content, name)
+            _, is_new = await self._store(arrival)
+            shelf = SHELF_OF[arrival.kind]
+            return is_new, bool(is_new and arrival.claims)
+
+        outcome = await import_each(files, take)
+        self._show(shelf, outcome)
 
     async def _store(self, arrival: Arrival, *, is_trusted: bool = False) -> tuple[str, bool]:
         """Store it; return its name in the library, and whether it is new there."""
@@ -141,8 +139,21 @@ class DropImport:
         return lore.book.name, lore.is_new
 
 
-def outcome_of(taken: int, known: int, refused: Sequence[str], claims: int = 0) -> str:
-    """Return what became of files, in one line; `claims` is of how many the groups were not taken."""
+async def import_each(
+    files: Sequence[Path], take: Callable[[bytes, str], Awaitable[tuple[bool, bool]]]
+) -> str:
+    """Import each file as a whole or not at all; return what became of them, in one line.
+
+    `take` returns whether a file is new, and whether its card makes claims that were not taken.
+    """
+    taken, known, claims, refused = 0, 0, 0, list[str]()
+    for file in files:
+        try:
+            is_new, has_claims = await take(await read_file(file, LARGEST_FILE), file.name)
+        except FileRefusedError as error:
+            refused.append(error.message)
+        else:
+            taken, known, claims = taken + is_new, known + (not is_new), claims + has_claims
     parts = [f"{taken:,} imported"]
     parts += [f"{known:,} known already"] if known else []
     parts += [f"{claims:,} without the group, model or “static” that the card says (d)"] if claims else []

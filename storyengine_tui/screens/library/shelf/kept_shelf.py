@@ -7,20 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final, Protocol, TypeVar
 
-from textual import on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import DataTable
 
 from core.config.files.paths import expanded
-from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
+from core.exchange.library.library_files import files_in, format_of, refuse_present, write_new
 from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
 from core.library.characters.character import LibraryCharacter
 from core.library.lore.kept import KeptLorebook
-from core.library.refusal import LARGEST_FILE, FileRefusedError
-from storyengine_tui.screens.library.shelf.arriving import outcome_of
-from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
+from storyengine_tui.screens.library.shelf.arriving import import_each
+from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen, shelf_keys
 from storyengine_tui.screens.library.shelf.title_modal import ExportModal, FileModal, NameModal
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 
@@ -51,26 +47,11 @@ class KeptLibrary(Protocol[Kept]):
 class KeptShelf(ShelfScreen[Kept]):
     """A list of characters or of lorebooks; subclasses say how each is stored."""
 
-    WHAT: ClassVar[str]
-    """The word for one row."""
-    LISTED: ClassVar[str]
-    NONE_LISTED: ClassVar[str]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "open", "Open", key_display="Enter"),
-        Binding("n", "new", "New"),
-        Binding("t", "retitle", "Name"),
-        Binding("i", "import", "Import"),
-        Binding("x", "export", "Export"),
-        Binding("a", "archive", "Archive"),
-        Binding("r", "restore", "Restore"),
-        Binding("p", "purge", "Purge"),
-        Binding("v", "switch(True)", "Archived"),
-        Binding("v", "switch(False)", "Library"),
-    ]
-
-    def compose(self) -> ComposeResult:
-        """Compose the heading above the table."""
-        yield from self.compose_shelf(self.SHELF, self.LISTED)
+    BINDINGS: ClassVar[list[BindingType]] = shelf_keys(
+        "Library",
+        title="Name",
+        files=(Binding("i", "import", "Import"), Binding("x", "export", "Export")),
+    )
 
     async def reload(self) -> None:
         """Read the list again."""
@@ -79,22 +60,13 @@ class KeptShelf(ShelfScreen[Kept]):
         self.show_shelves(await engine.library.counts())
         self.show_rows(rows)
 
-    def show_rows(self, rows: Sequence[Kept]) -> None:
-        """Show these."""
-        none = f"No {self.WHAT} is archived." if self._shows_archived else self.NONE_LISTED
-        self.fill_found(rows, self.columns, empty=none)
-        archived = f"Archived: restore a {self.WHAT}, or purge it for good"
-        self.say(self._outcome or (archived if self._shows_archived else self.LISTED))
-        self._outcome = ""
-
     def key_of(self, row: Kept) -> object:
         """Return the id, which another name does not change."""
         return row.id
 
-    @property
-    @abstractmethod
-    def columns(self) -> dict[str, int]:
-        """The widths of the columns."""
+    def title_of(self, row: Kept) -> str:
+        """Return the name."""
+        return row.name
 
     @property
     @abstractmethod
@@ -121,14 +93,6 @@ class KeptShelf(ShelfScreen[Kept]):
     def forget(self, row: Kept) -> None:
         """Delete what is kept of a row outside of the store."""
 
-    @on(DataTable.RowSelected)
-    def _select(self) -> None:
-        self.action_open()
-
-    @abstractmethod
-    def action_open(self) -> None:
-        """Show the row under the cursor."""
-
     def action_new(self) -> None:
         """Ask for the name of a new row, and make it; without a name nothing is made."""
 
@@ -152,17 +116,8 @@ class KeptShelf(ShelfScreen[Kept]):
         self.app.push_screen(question, answered)
 
     async def _import(self, path: Path) -> None:
-        """Import each file as a whole or not at all; say what became of them."""
         files = await asyncio.to_thread(files_in, [path])
-        taken, known, claims, refused = 0, 0, 0, list[str]()
-        for file in files:
-            try:
-                is_new, has_claims = await self.import_content(await read_file(file, LARGEST_FILE), file.name)
-            except FileRefusedError as error:
-                refused.append(error.message)
-            else:
-                taken, known, claims = taken + is_new, known + (not is_new), claims + has_claims
-        self._outcome = outcome_of(taken, known, refused, claims)
+        self._outcome = await import_each(files, self.import_content)
 
     def action_export(self) -> None:
         """Ask for a file, and write the row under the cursor into it."""
@@ -183,30 +138,22 @@ class KeptShelf(ShelfScreen[Kept]):
         if self.chosen is not None:
             self.ask(NameModal(self.chosen.name), partial(self.rename, self.chosen))
 
-    def action_archive(self) -> None:
-        """Take the row under the cursor off the list."""
-        if self.chosen is not None:
-            self.do(self._archive(self.chosen), then_reloads=True)
-
-    async def _archive(self, row: Kept) -> None:
+    async def archive(self, row: Kept) -> None:
+        """Take it off the list."""
         await self.library.archive(row)
-        self._outcome = f"“{row.name}” is archived; v shows it"
 
-    def action_restore(self) -> None:
-        """Bring the row under the cursor back."""
-        if self.chosen is not None:
-            self.do(self.library.restore(self.chosen), then_reloads=True)
+    async def restore(self, row: Kept) -> None:
+        """Bring it back."""
+        await self.library.restore(row)
 
-    def action_purge(self) -> None:
-        """Delete the row under the cursor for good, if the GM confirms it."""
-        row = self.chosen
-        if row is not None:
-            text = f"“{row.name}” is deleted with its file. {COPIES_STAY}"
-            self.ask_to_delete(f"Purge this {self.WHAT} for good?", text, partial(self._purge, row))
-
-    async def _purge(self, row: Kept) -> None:
+    async def purge(self, row: Kept) -> None:
+        """Delete it, and what is kept of it outside of the store."""
         await self.library.purge(row)
         self.forget(row)
+
+    def loss_of(self, row: Kept) -> str:
+        """Return that chapters keep what they took of it."""
+        return f"“{row.name}” is deleted with its file. {COPIES_STAY}"
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible with the row under the cursor."""

@@ -1,7 +1,7 @@
 """One list of the library among four: books, chapters, cast, lore. Each has the same keys."""
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
@@ -12,11 +12,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import DataTable, Input, Static
+from textual.widget import Widget
+from textual.widgets import DataTable, Static
 
 from core.storage.library_store import LibraryCounts
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.shelf.arriving import DropImport
+from storyengine_tui.screens.shared.finding_screen import FindingScreen
 from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import EntryField
@@ -32,10 +34,35 @@ SHELVES: Final = {
 FOUND_NOTHING: Final = "Nothing here has these words; Esc shows all again."
 
 
-class ShelfScreen(ListScreen[None, Row]):
+def shelf_keys(
+    listed: str, *, title: str = "Title", files: Sequence[Binding] = (), slots: Sequence[Binding] = ()
+) -> list[BindingType]:
+    """Return the keys for the rows of a list; `listed` is what v names the rows that are not archived."""
+    return [
+        Binding("o", "open", "Open", key_display="Enter"),
+        Binding("n", "new", "New"),
+        Binding("t", "retitle", title),
+        *files,
+        Binding("a", "archive", "Archive"),
+        Binding("r", "restore", "Restore"),
+        Binding("p", "purge", "Purge"),
+        *slots,
+        Binding("v", "switch(True)", "Archived"),
+        Binding("v", "switch(False)", listed),
+    ]
+
+
+class ShelfScreen(ListScreen[None, Row], FindingScreen[None]):
     """A list with the four lists in a line above it, once the library has anything, and a field to find."""
 
     SHELF: ClassVar[str]
+    TABLE: ClassVar[str] = ""
+    """The id of the table, where it is not the name of the list."""
+    WHAT: ClassVar[str]
+    """The word for one row."""
+    LISTED: ClassVar[str]
+    NONE_LISTED: ClassVar[str]
+    ARCHIVED: ClassVar[str] = "Archived: restore a {}, or purge it for good"
     # Absolute: a subclass may be elsewhere, and Textual would look beside it.
     CSS_PATH = Path(__file__).with_name("shelf.tcss")
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -45,7 +72,6 @@ class ShelfScreen(ListScreen[None, Row]):
     ]
 
     _heading = getters.query_one("#heading", Static)
-    _field = getters.query_one("#find", EntryField)
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -57,12 +83,12 @@ class ShelfScreen(ListScreen[None, Row]):
         self._all: Sequence[Row] = ()
         """The rows of the list, whatever is looked for."""
 
-    def compose_shelf(self, table_id: str, heading: str) -> ComposeResult:
+    def compose(self) -> ComposeResult:
         """Compose the lists, the heading, the field and the table."""
         yield Static(id="shelves", markup=False)
-        yield Static(heading, id="heading", markup=False)
+        yield Static(self.LISTED, id="heading", markup=False)
         yield EntryField(placeholder="Words to find", id="find")
-        yield from self.compose_list(table_id, "")
+        yield from self.compose_list(self.TABLE or self.SHELF, "")
 
     def on_mount(self) -> None:
         """Hide what is not wanted yet; the base, which Textual calls as well, reads the list."""
@@ -104,36 +130,18 @@ class ShelfScreen(ListScreen[None, Row]):
         """Return the text of a row in which words are looked for."""
         return str(row)
 
-    def found(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the rows that have all of the words in the field, whatever their case."""
-        self._all = rows
-        words = self._field.value.casefold().split() if self._field.display else []
-        return [row for row in rows if all(word in self.words_of(row).casefold() for word in words)]
+    @property
+    def list_of_rows(self) -> Widget:
+        """The table."""
+        return self._table
 
-    def action_find(self) -> None:
-        """Look for words in the list; it narrows with each letter."""
-        self._field.display = True
-        self._field.focus()
+    def narrow(self) -> None:
+        """Show the rows that have the words in the field."""
+        self.show_rows(self._all)
 
-    @on(Input.Changed, "#find")
-    def _narrow(self) -> None:
-        if self._field.display:
-            self.show_rows(self._all)
-
-    @on(Input.Submitted, "#find")
-    def _leave_field(self) -> None:
-        if self.rows:
-            self._table.focus()
-
-    def action_close(self) -> None:
-        """Show all of the list again; if that is shown, go back to the chapter."""
-        if self._field.display:
-            self._field.display = False
-            self._field.value = ""
-            self.show_rows(self._all)
-            self._table.focus()
-        else:
-            self.dismiss()
+    def leave(self) -> None:
+        """Go back to the chapter."""
+        self.dismiss()
 
     def action_shelf(self, name: str) -> None:
         """Show another list in place of this one."""
@@ -172,27 +180,84 @@ class ShelfScreen(ListScreen[None, Row]):
                 return self.is_any_listed
         return True
 
-    def fill_found(
-        self, rows: Sequence[Row], columns: dict[str, int], *, empty: str, cursor: int | None = None
-    ) -> None:
-        """Show those rows in which the words are that are looked for."""
-        shown = self.found(rows)
-        is_finding = self._field.display
-        self.fill(shown, columns, self.cells_of, cursor=cursor, takes_focus=not is_finding)
-        self.query_one("#empty", Static).update(FOUND_NOTHING if is_finding and rows else empty)
-
-    @abstractmethod
     def show_rows(self, rows: Sequence[Row]) -> None:
-        """Show what was read, by `fill_found`."""
+        """Show the rows that have the words in the field, of all these."""
+        words, is_finding, cursor = self.words, self._field.display, self.first_cursor(rows)
+        self._all = rows
+        shown = [row for row in rows if all(word in self.words_of(row).casefold() for word in words)]
+        self.fill(shown, self.columns, self.cells_of, cursor=cursor, takes_focus=not is_finding)
+        heading, empty = self.standing_texts()
+        self.query_one("#empty", Static).update(FOUND_NOTHING if is_finding and rows else empty)
+        self.say(self._outcome or heading)
+        self._outcome = ""
+
+    def first_cursor(self, rows: Sequence[Row]) -> int | None:
+        """Return the row at which the list opens; None where the cursor stays as it is."""
+
+    def standing_texts(self) -> tuple[str, str]:
+        """Return the heading, and what stands in place of a list without rows."""
+        if self._shows_archived:
+            return self.ARCHIVED.format(self.WHAT), f"No {self.WHAT} is archived."
+        return self.LISTED, self.NONE_LISTED
+
+    @property
+    @abstractmethod
+    def columns(self) -> dict[str, int]:
+        """The widths of the columns."""
 
     @abstractmethod
     def cells_of(self, row: Row) -> Sequence[Text]:
         """Return the cells of a row."""
 
-    def ask_to_delete(self, title: str, text: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Ask before something archived is deleted for good."""
-        question = ConfirmModal(title, text, confirm="Purge", is_destructive=True)
-        self.ask(question, lambda _: work())
+    @abstractmethod
+    def title_of(self, row: Row) -> str:
+        """Return what the GM calls a row."""
+
+    @abstractmethod
+    async def archive(self, row: Row) -> None:
+        """Take a row off the list."""
+
+    @abstractmethod
+    async def restore(self, row: Row) -> None:
+        """Bring an archived row back."""
+
+    @abstractmethod
+    async def purge(self, row: Row) -> None:
+        """Delete an archived row for good."""
+
+    @abstractmethod
+    def loss_of(self, row: Row) -> str:
+        """Return, in sentences, the effects of purging a row."""
+
+    @on(DataTable.RowSelected)
+    def _select(self) -> None:
+        self.action_open()
+
+    @abstractmethod
+    def action_open(self) -> None:
+        """Show the row under the cursor."""
+
+    def action_archive(self) -> None:
+        """Take the row under the cursor off the list."""
+        if self.chosen is not None:
+            self.do(self._archive(self.chosen), then_reloads=True)
+
+    async def _archive(self, row: Row) -> None:
+        await self.archive(row)
+        self._outcome = f"“{self.title_of(row)}” is archived; v shows it"
+
+    def action_restore(self) -> None:
+        """Bring the row under the cursor back."""
+        if self.chosen is not None:
+            self.do(self.restore(self.chosen), then_reloads=True)
+
+    def action_purge(self) -> None:
+        """Delete the row under the cursor for good, if the GM confirms it."""
+        row = self.chosen
+        if row is not None:
+            title = f"Purge this {self.WHAT} for good?"
+            question = ConfirmModal(title, self.loss_of(row), confirm="Purge", is_destructive=True)
+            self.ask(question, lambda _: self.purge(row))
 
     @on(DataTable.RowHighlighted)
     def _update_footer(self) -> None:

@@ -1,8 +1,11 @@
 """The base of the groups of actions of tab 2, which the page adopts, and the small ones of them."""
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from core.domain.ids import RequestId
+from core.domain.requests.request import ReplyRequest, SummaryRequest
 from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus, status_of
 from core.domain.story.event import Event
@@ -129,3 +132,51 @@ class SendingActions(PageActions):
         # One at a time: they would lie above each other while the key is pressed.
         self.page.app.clear_notifications()
         self.page.notify(said_of(event, status, boundary), timeout=4, markup=False)
+
+
+class RequestActions(PageActions):
+    """Actions of tab 2 on requests."""
+
+    def __init__(self, page: SessionTab, sender: PromptSender, view: Callable[[], PlayView]) -> None:
+        super().__init__(page, sender, view)
+        self._one_by_one = asyncio.Lock()
+
+    def action_cancel(self) -> None:
+        """Cancel the reply or the summary that runs."""
+        running = self.view().running
+        if running is not None:
+            self.reading.say_cancelling()
+            self.page.do(self.session.cancel(running.id))
+
+    def action_retry(self) -> None:
+        """Retry what failed: the prompt, or else the summary."""
+        failed = self.view().failed
+        if failed is not None:
+            self.retry(failed)
+
+    def retry(self, request: ReplyRequest | SummaryRequest) -> None:
+        """Retry this request."""
+        if isinstance(request, ReplyRequest):
+            self.sender.send_again(request)
+            self.follow_reply()
+        else:
+            self.page.do(self.session.retry(request.id))
+
+    def action_take_back(self) -> None:
+        """Take the newest queued prompt back; for a key that comes twice, the one before it as well."""
+        self.page.do(self._take_newest_back())
+
+    async def _take_newest_back(self) -> None:
+        async with self._one_by_one:
+            if queued := self.view().queued:
+                await self.sender.withdraw(queued[-1])
+
+    def action_take_back_all(self) -> None:
+        """Take every queued prompt back; those of one panel are joined there in their order."""
+        self.page.do(self.sender.withdraw_all(self.view().queued))
+
+    def take_back(self, request_id: RequestId) -> None:
+        """Take this prompt back, if it is still queued."""
+        for request in self.view().queued:
+            if request.id == request_id:
+                self.page.do(self.sender.withdraw(request))

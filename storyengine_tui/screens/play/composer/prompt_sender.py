@@ -15,10 +15,9 @@ from storyengine_tui.screens.play.composer.composer import Composer
 from storyengine_tui.screens.play.play_view import is_played
 from storyengine_tui.screens.play.scene.hearing_view import USUAL, Delivery, choice_of, delivery_of
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
-from storyengine_tui.screens.shared.autosave import Autosave
+from storyengine_tui.screens.shared.autosave import Autosave, unstored
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
-from storyengine_tui.screens.shared.unstored import unstored
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle

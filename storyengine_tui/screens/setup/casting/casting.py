@@ -7,7 +7,6 @@ from rich.text import Text
 from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 
 from core.domain.clock import utc_now
@@ -21,7 +20,7 @@ from storyengine_tui.screens.setup.cast_panels import AgentPanel
 from storyengine_tui.screens.setup.casting.compare_screen import CompareScreen, SlotTexts
 from storyengine_tui.screens.setup.casting.offers_screen import OffersScreen
 from storyengine_tui.screens.setup.setup_pane import SetupPane
-from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import FindScreen, cut
 from storyengine_tui.theme import colour_of
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import EntryField
@@ -112,7 +111,7 @@ NO_MATCH = "No character has these words in its name or its description."
 _SHOWN = 200
 
 
-class PickScreen(ListScreen[LibraryCharacter, LibraryCharacter]):
+class PickScreen(FindScreen[LibraryCharacter, LibraryCharacter]):
     """Ends with the character that was chosen, or without one."""
 
     CSS_PATH = "casting.tcss"
@@ -122,9 +121,6 @@ class PickScreen(ListScreen[LibraryCharacter, LibraryCharacter]):
         "not change the library."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        # With priority: the cursor of the list moves while the field has the focus.
-        Binding("up", "step(-1)", "Choose", show=False, priority=True),
-        Binding("down", "step(1)", "Choose", show=False, priority=True),
         Binding("enter", "take", "Take", priority=True),
         Binding("escape", "close", "Back"),
     ]
@@ -140,11 +136,6 @@ class PickScreen(ListScreen[LibraryCharacter, LibraryCharacter]):
         yield EntryField(placeholder="Words to find", id="find")
         yield from self.compose_list("characters", NO_MATCH)
 
-    @property
-    def first_field(self) -> Widget:
-        """The field, in which a name can be typed at once."""
-        return self.query_one("#find")
-
     async def reload(self) -> None:
         """Show the list, in columns for this width."""
         self._narrow()
@@ -157,10 +148,6 @@ class PickScreen(ListScreen[LibraryCharacter, LibraryCharacter]):
         columns = {"Name": names, "What it is": max(20, self.size.width - names - 6)}
         # By its row: what fits better comes first as more is typed.
         self.fill(found, columns, _cells_of, cursor=self._table.cursor_row, takes_focus=False)
-
-    def action_step(self, step: int) -> None:
-        """Move the cursor of the list."""
-        self._table.move_cursor(row=self._table.cursor_row + step, animate=False)
 
     @on(DataTable.RowSelected)
     def action_take(self) -> None:
@@ -181,7 +168,4 @@ def _words_of(character: LibraryCharacter) -> str:
 def _cells_of(character: LibraryCharacter) -> tuple[Text, Text]:
     about = character.short_description or clean_line(head(character.identity, _SHOWN))
     about = " · ".join(filter(None, (pause_text(character, utc_now()), about)))
-    return (
-        Text(character.name, no_wrap=True, overflow="ellipsis"),
-        Text(about, no_wrap=True, overflow="ellipsis"),
-    )
+    return cut(character.name), cut(about)

@@ -191,7 +191,7 @@ def test_the_schema_lets_a_model_name_only_prompts_and_characters_that_are_there
 def texts_of(setup_choice: ModelConfig, events: tuple[Event, ...], context: tuple[Event, ...] = ()) -> str:
     setup = scan.setup_of(setup_choice)
     part = ScanPart(events, context)
-    made = scan.build_context(setup, knowledge(*context, *events), part, KNOWN)
+    made = scan.scan_context(setup, knowledge(*context, *events), part, KNOWN)
     return made.messages[-1].content
 
 
@@ -212,7 +212,7 @@ def test_a_chunk_that_is_too_long_is_read_in_parts_and_nothing_of_it_is_lost() -
     assert len(parts) > 1
     assert [one for part in parts for one in part.analyse] == list(events)
     for part in parts:
-        made = scan.build_context(setup, knowledge(*events), part, KNOWN)
+        made = scan.scan_context(setup, knowledge(*events), part, KNOWN)
         assert made.tokens <= tight.max_input_tokens
         assert not made.left_out
         assert all(one.place <= part.analyse[-1].place for one in part.context)
@@ -221,7 +221,7 @@ def test_a_chunk_that_is_too_long_is_read_in_parts_and_nothing_of_it_is_lost() -
 def test_one_prompt_that_is_too_long_is_shortened_and_the_call_says_so() -> None:
     long = (event(1, "And then it rains. " * 2_000),)
     tight = replace(FULL, max_input_tokens=3_500)
-    made = scan.build_context(scan.setup_of(tight), knowledge(*long), ScanPart(long), KNOWN)
+    made = scan.scan_context(scan.setup_of(tight), knowledge(*long), ScanPart(long), KNOWN)
     assert made.tokens <= tight.max_input_tokens
     assert made.left_out
 

@@ -61,7 +61,7 @@ def text_of(made: Context) -> str:
 
 def test_the_input_has_the_deltas_and_the_length_and_no_canon_lock() -> None:
     asked = task()
-    made = condense.build_context(asked)
+    made = condense.condensing_context(asked)
     named = {segment.name: segment.text for segment in made.segments}
     assert named[SegmentName.SYSTEM_PROMPT] == load_prompt(condense.PROMPT, PromptStyle.FULL).text
     assert named[SegmentName.STRUCTURED_MEMORY].count('"memory_type":"turn_delta"') == 4
@@ -75,11 +75,11 @@ def test_the_input_has_the_deltas_and_the_length_and_no_canon_lock() -> None:
 
 
 def test_what_does_not_fit_is_left_for_later_and_two_deltas_that_are_too_long_are_refused() -> None:
-    whole = condense.build_context(task()).tokens
+    whole = condense.condensing_context(task()).tokens
     assert [len(task(room=room).sources) for room in (whole, whole - 1, 1)] == [4, 3, 2]
-    assert condense.build_context(task(room=whole - 1)).tokens < whole
+    assert condense.condensing_context(task(room=whole - 1)).tokens < whole
     with pytest.raises(StoryEngineError):
-        condense.build_context(task(room=1))
+        condense.condensing_context(task(room=1))
 
 
 def test_range_type_and_locks_are_those_of_the_engine() -> None:
@@ -140,7 +140,7 @@ def test_an_answer_that_is_longer_than_asked_is_asked_for_again_and_may_be_kept(
 
 def test_a_very_small_model_can_only_pick_from_the_deltas() -> None:
     asked = task(PromptStyle.SMALL)
-    made = condense.build_context(asked)
+    made = condense.condensing_context(asked)
     assert made.schema is not None
     properties: Any = made.schema.schema["properties"]
     places = properties["major_events"]["prefixItems"]

@@ -5,8 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from core.domain.ids import SessionId
-from core.engine.queue.control import QueueControl
-from core.engine.queue.pause import QueueSwitch
+from core.engine.queue.control import QueueControl, QueueSwitch
 from core.engine.sync.session_writer import AppliesChanges
 from tests.core.values.sessions import NOW, choices
 from tests.store.in_memory.memory_queue import MemoryQueue, SharedQueue

@@ -8,8 +8,8 @@ import pytest
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.requests.retry_policy import Backoffs
+from core.engine.queue.control import QueueSwitch
 from core.engine.queue.jobs import JobFactory
-from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.worker import RequestWorker
 from core.engine.recall.reading import BankReader
 from core.engine.services.save_points.auto_save import AutoSaver

@@ -22,7 +22,7 @@ from core.domain.requests.request import BackgroundRequest, Request, RequestStat
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.story.event import Role
-from core.domain.story.recall_use import RECALLED, recalled_in
+from core.domain.story.reply_uses import RECALLED, recalled_in
 from core.engine.kinds.bank.embedding import all_texts_of
 from core.engine.kinds.bank.nearest import MOST_NEAR, Neighbours, earlier_bank
 from core.engine.kinds.base import Job
@@ -222,7 +222,7 @@ async def test_a_query_is_on_record_also_where_its_input_does_not_fit(
 
     async with played(keeping(makes_vectors=True), fact(1, prompt_index=1)) as session:
         await settled(session)
-        monkeypatch.setattr("core.agents.character.build_context", does_not_fit)
+        monkeypatch.setattr("core.agents.character.character_context", does_not_fit)
         request = await session.wait(await session.submit_prompt(RED, "Where did you put the brass key?"))
         assert request.error_code is ErrorCode.LLM_CONTEXT_OVERFLOW
         query, failed = [one for one in await session.reads.artifacts() if one.request_id == request.id]

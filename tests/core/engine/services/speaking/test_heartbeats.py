@@ -15,7 +15,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.changes.moves import new_request
-from core.engine.kinds.speaking.heartbeat import HeartbeatHandler
+from core.engine.kinds.speaking.afterthought import HeartbeatHandler
 from core.engine.services.speaking.heartbeats import answers_of
 from core.engine.services.speaking.hints import Hint, HintRules, hints_of
 from core.engine.session.session_handle import SessionHandle
