@@ -42,6 +42,7 @@ from db.writes import commit_statement as writes
 from db.writes import writer_lock
 from db.writes.change_listener import follow_session
 from db.writes.commit_connection import CommitConnection
+from db.writes.pooled_change import PooledChange
 from db.writes.writer_lock import WriterLease
 
 T = TypeVar("T")
@@ -334,12 +335,9 @@ class PostgresStore:
     async def _change(
         self, work: Callable[[AsyncConnection], Awaitable[object]], *, seconds: float = DEADLINE
     ) -> None:
-        async def run() -> None:
-            async with self._engine.begin() as connection:
-                await work(connection)
-
+        change = PooledChange(self._engine, work)
         async with guarded(SAVE, seconds=seconds):
-            await self._once_more(run)
+            await self._once_more(change.make)
 
     async def _at_once(
         self, statement: Select[Any], values: Mapping[str, object] = NO_VALUES, code: ErrorCode = SAVE

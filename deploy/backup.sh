@@ -75,6 +75,18 @@ prune() {
     find "$backups" -maxdepth 1 -name 'storyengine-*.part' -mmin +1440 -exec rm -f {} +
 }
 
+# A window that stays open must not write into what is restored: the restore is a new writer of each chapter,
+# after all that the database had.
+note_writers="DO \$\$ BEGIN IF to_regclass('public.session') IS NOT NULL THEN
+    LOCK TABLE public.session;
+    PERFORM set_config('storyengine.last_epoch', max(writer_epoch)::text, true) FROM public.session;
+END IF; END \$\$"
+fence="DO \$\$ BEGIN IF to_regclass('public.session') IS NOT NULL THEN
+    UPDATE public.session SET writer_epoch = 1 + greatest(
+        writer_epoch, nullif(current_setting('storyengine.last_epoch', true), '')::integer
+    );
+END IF; END \$\$"
+
 # All or nothing: one transaction, from a script that was written out whole before the first line of it ran.
 restore() {
     [ -f "$1" ] || fail "There is no file $1."
@@ -85,7 +97,8 @@ restore() {
     (dump)
     # A program that is still connected would wait on, or write into, what is being replaced.
     PGOPTIONS='-c lock_timeout=10s' psql --no-psqlrc --quiet --single-transaction --set=ON_ERROR_STOP=1 \
-        --command='DROP SCHEMA public CASCADE' --command='CREATE SCHEMA public' --file="$script" >/dev/null ||
+        --command="$note_writers" --command='DROP SCHEMA public CASCADE' --command='CREATE SCHEMA public' \
+        --file="$script" --command="$fence" >/dev/null ||
         fail "Nothing was changed. If the database is in use, stop Story Engine and try again."
     echo "Restored from $1."
 }

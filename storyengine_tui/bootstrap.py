@@ -247,7 +247,7 @@ KEPT_BEFORE_RESTORES = 5
 async def restore_backup(configuration: Configuration, file: Path, *, replace: bool) -> Path | None:
     """Restore a backup into an empty database, or over what is there; return the backup of the latter.
 
-    Raises StorageError, and then nothing was changed.
+    Raises StorageError, which names that backup where it was made; nothing was changed unless it says so.
     """
     from core.domain.clock import utc_now
     from core.domain.errors import StorageError
@@ -261,7 +261,13 @@ async def restore_backup(configuration: Configuration, file: Path, *, replace: b
         if mark:
             before = await add_backup(database.url, configuration.paths.backups, now)
         # Only what is backed up is replaced: an empty database may hold a chapter by now.
-        await restore(database.url, file, replace=before is not None, mark=mark)
+        try:
+            await restore(database.url, file, replace=before is not None, mark=mark)
+        except StorageError as error:
+            if before is None:
+                raise
+            hint = f"{error.hint} What was there before the restore is in {before}.".strip()
+            raise StorageError(error.code, error.message, hint, is_transient=error.is_transient) from error
         if before is not None:
             with suppress(StorageError):  # older ones are removed after the next restore
                 await keep_newest(before, KEPT_BEFORE_RESTORES, now, spared=file)

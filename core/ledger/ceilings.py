@@ -98,6 +98,8 @@ class CeilingGuard:
     _entries: dict[ArtifactId, _Entry] = field(default_factory=dict)
     _limits: dict[object, Decimal] = field(default_factory=dict)
     """Limits that the GM has agreed to, by session and by day."""
+    _stored: dict[object, Decimal] = field(default_factory=dict)
+    """The largest stored sum of a day: what is purged was paid for all the same."""
     _reached: dict[SessionId, tuple[object, Reached]] = field(default_factory=dict)
     """Refused calls of the play, which the GM is asked about; work beside it goes without."""
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -145,6 +147,8 @@ class CeilingGuard:
             and (since is None or entry.ended is None or entry.ended >= since)
         }
         spent = await self.spent(of, since=since, but_for=tuple(mine))
+        if since is not None:
+            spent = self._stored[key] = max(spent, self._stored.get(key, FREE))
         spent += sum((entry.amount for entry in mine.values()), FREE)
         limit = self._limits.get(key, ceiling)
         if spent + forecast <= limit:

@@ -77,6 +77,7 @@ async def restore(url: str, source: Path, *, replace: bool = False, mark: str = 
 
     Raises StorageError, and changes nothing, when the backup is damaged or of a newer program, when the
     database holds chapters or a library and `replace` is not set, and when a window has written since `mark`.
+    Where the upgrade alone fails, the error says so.
     Windows that have a chapter open cannot write to it afterwards: a restore counts as a new writer.
     """
     parsed = parse_url(url)
@@ -95,13 +96,21 @@ async def restore(url: str, source: Path, *, replace: bool = False, mark: str = 
             steps = [guard, clearing, f"--file={script}", f"--command={_FENCE}"]
             options = ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1"]
             await client_programs.run("psql", parsed, [*options, *steps], code=SAVE)
-        await upgrade(engine)
+        await _upgrade(engine)
         if had_vectors:
             # A window that is open has seen their tables; the vectors are made again.
             async with guarded(SAVE), engine.begin() as connection:
                 await make_tables(connection)
     finally:
         await engine.dispose()
+
+
+async def _upgrade(engine: AsyncEngine) -> None:
+    try:
+        await upgrade(engine)
+    except StorageError as error:
+        said = "The backup is restored, but its tables could not be brought up to date; a start does so."
+        raise _refusal(said, error.hint) from error
 
 
 async def _contents(url: URL, file: Path) -> str:

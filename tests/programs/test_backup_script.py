@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,9 +17,12 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from psycopg.rows import TupleRow
 
+from core.domain.errors import SessionLockedError
 from db.embedded.machine.access import ROLE
 from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
+from db.store import open_store
+from tests.store import chapters
 from tests.store.embedded.server_status import client_environment
 from tests.store.made_data import fast_directory, migrate
 from tests.store.servers import (
@@ -160,6 +164,20 @@ def test_a_restore_brings_back_what_was_dumped_and_nothing_else(
     assert run(environment, "restore", str(dumps(backups)[1])).returncode == 0
     assert "of_a_later_version" in tables(connection)
     assert not list(backups.glob("restore-*"))
+
+
+@pytest.mark.anyio
+async def test_a_window_that_stayed_open_writes_nothing_into_what_was_restored(
+    server: EmbeddedServer, environment: dict[str, str], backups: Path, database: str
+) -> None:
+    async with aclosing(await open_store(in_database(server.url("postgres"), database))) as store:
+        session, lease = await chapters.locked_session(store)
+        assert run(environment, "dump").returncode == 0
+        (dump,) = dumps(backups)
+        wait_for_another_name(dump)
+        assert run(environment, "restore", str(dump)).returncode == 0
+        with pytest.raises(SessionLockedError):
+            await chapters.play(store, session, lease, 1)
 
 
 def test_a_damaged_dump_changes_nothing(

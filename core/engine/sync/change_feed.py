@@ -64,7 +64,10 @@ async def read_changes(store: SessionStore, before: Snapshot) -> SnapshotDelta:
         added = (event for event in now.recent if event.prompt_index < first and event.is_added)
         events = (*(event for event in added if event not in before.recent), *played)
         blocks = await _new_blocks(store, before, now)
-        known = compact_old_deltas((*before.blocks, *blocks), full_deltas_from(now.session))
+        # Memory is read on first use, and may be newer than the session was then.
+        had = {block.id for block in before.blocks}
+        memory = (*before.blocks, *(block for block in blocks if block.id not in had))
+        known = compact_old_deltas(memory, full_deltas_from(now.session))
     else:
         events = [event for event in now.recent if event not in before.recent]
         known = tuple(await store.memory(now.session.id)) if before.is_memory_known else ()
@@ -83,7 +86,9 @@ async def _new_blocks(store: SessionStore, before: Snapshot, now: Snapshot) -> S
     if is_same and now.last_ordinal == before.last_ordinal:
         return ()
     after = old.boundary if old.tab1_locked else -1
-    return await store.blocks(new.id, after=after, ordinal=before.last_ordinal)
+    found = await store.blocks(new.id, after=after, ordinal=before.last_ordinal)
+    # What was stored after the session was read comes with it at the next reading.
+    return [block for block in found if block.place <= (new.boundary, now.last_ordinal)]
 
 
 def diff_snapshots(

@@ -248,6 +248,8 @@ class SessionWriter:
                     await self._store_and_adopt(changes, lease)
                 except StorageError as error:
                     if not error.is_transient:
+                        if wait != FIRST_BACKOFF_SECONDS:
+                            self.listeners.publish(StorageRecovered())  # it answers, if only to refuse
                         raise
                     if not is_patient:
                         self._mark_unconfirmed(changes)

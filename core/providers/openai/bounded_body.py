@@ -3,6 +3,7 @@
 A compressed body, which was not asked for, is not read: a bound on its bytes does not bound its content.
 """
 
+import json
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -79,6 +80,37 @@ def _data_of(line: bytes) -> bytes:
     return b"" if name in _SILENT or (name == b"data" and not value.strip()) else line
 
 
+class ErrorInOnePiece(ReadBody):
+    """Passes an error on as an event that a service sent with status 200, as JSON and not as an event.
+
+    Any other JSON is passed over, and any other body is passed on as it comes.
+    """
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        begun: bytes | None = b""
+        async for piece in self._body:
+            if begun is None:
+                yield piece
+                continue
+            begun += piece
+            if begun.lstrip()[:1] not in (b"", b"{"):
+                yield begun
+                begun = None
+            elif len(begun) > LONGEST_ERROR:
+                raise _too_long()
+        if begun is not None:
+            yield _event_of_error(begun)
+
+
+def _event_of_error(document: bytes) -> bytes:
+    """Return the event for the error in a JSON document; nothing for any other document."""
+    try:
+        found = json.loads(document)
+    except (ValueError, RecursionError):
+        return b""
+    return b"data: %b\n\n" % json.dumps(found).encode() if found.get("error") else b""
+
+
 class CompressedBody(ReadBody):
     """Raises ProviderError in place of a body; that of an error is empty, as its status tells enough."""
 
@@ -105,7 +137,7 @@ async def bound(response: httpx2.Response) -> None:
     elif response.request.url.path.endswith(_VECTORS):
         response.stream = BoundedBody(body, most=LONGEST_VECTORS)
     else:
-        response.stream = DataLines(BoundedBody(body, most=None))
+        response.stream = DataLines(ErrorInOnePiece(BoundedBody(body, most=None)))
 
 
 def _too_long() -> ProviderError:

@@ -64,3 +64,20 @@ async def test_a_call_beside_the_play_counts_until_it_is_stored_whatever_the_pla
     refused = (await call(way, beside, 2)).error
     assert refused is not None
     assert refused.code is ErrorCode.CEILING_REACHED
+
+
+async def test_a_chapter_that_is_purged_leaves_no_more_room_under_the_ceiling_of_its_day(
+    tmp_path: Path,
+) -> None:
+    stored = [SPENT, Decimal(0)]
+
+    async def spent(*_: object, **__: object) -> Decimal:
+        return stored.pop(0)
+
+    way = gateway(service(), tmp_path)
+    guard = CeilingGuard(Ceilings(day=FORECAST + 3 * SPENT / 2), spent, lambda: NOW)
+    way.cashier = type(way.cashier)(PriceBook({"a-model": OWN}), guard, lambda: NOW)
+    assert (await call(way)).error is None
+    refused = (await call(way, asked(SessionId(new_uuid())))).error
+    assert refused is not None
+    assert refused.code is ErrorCode.CEILING_REACHED

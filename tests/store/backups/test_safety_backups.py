@@ -14,7 +14,7 @@ from sqlalchemy import URL
 from core.config.files.paths import Paths
 from core.config.settings import load_settings
 from core.domain.clock import utc_now
-from core.domain.errors import StorageError
+from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import BookId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
@@ -79,6 +79,20 @@ async def test_the_oldest_backup_that_is_kept_before_restores_can_be_restored_an
     async with aclosing(await open_store(empty_url)) as store:
         [line] = await store.sessions()
         assert line.prompt_index == 2
+
+
+async def test_a_restore_whose_upgrade_fails_names_the_backup_of_what_was_there(
+    file: Path, configuration: Configuration, empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(_: object) -> None:
+        raise StorageError(ErrorCode.STORAGE_LOAD_FAILED, hint="The disk is full.")
+
+    await begin_chapter(empty_url)
+    monkeypatch.setattr("db.backups.dump.upgrade", fail)
+    with pytest.raises(StorageError, match="The backup is restored, but") as failed:
+        await restore_backup(configuration, file, replace=True)
+    [before] = configuration.paths.backups.iterdir()
+    assert failed.value.hint == f"The disk is full. What was there before the restore is in {before}."
 
 
 async def test_a_restore_that_is_refused_removes_no_backup_that_was_kept(

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.engine.engine import Engine
 from storyengine_tui.cli.commands.chapter import scene, sessions, speaking, takes
 from tests.tui.engine_app import Desktop, make_active
@@ -75,6 +75,22 @@ def test_the_time_of_a_draft_is_that_of_the_clock_here(
         asyncio.run(sessions.show("last"))
     time.tzset()
     assert ", 2026-01-03 00:0" in capsys.readouterr().out
+
+
+def test_a_chapter_that_has_not_ended_is_not_opened_to_be_told(
+    here: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opened, it would begin work that is due, which the refusal stops again: a summary may be paid for."""
+
+    async def play(engine: Engine) -> None:
+        await make_active(engine, 1)
+
+    here.prepare_now(play)
+    opened: list[object] = []
+    monkeypatch.setattr(Engine, "open", lambda _, session_id: opened.append(session_id))
+    with pytest.raises(IllegalCommandError):
+        asyncio.run(scene.write("last"))
+    assert not opened
 
 
 def test_of_several_characters_that_leave_all_do_or_none(

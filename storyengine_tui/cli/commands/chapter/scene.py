@@ -12,7 +12,9 @@ from core.domain.clock import utc_now
 from core.domain.dice import read_dice
 from core.domain.dice import roll as roll_dice
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
+from core.domain.session.session_state import SessionState
 from core.domain.story.context_status import ContextStatus
+from core.engine.decisions.commands import build_narrative
 from core.engine.scene.commands import add_roll
 from core.storage.snapshot import Snapshot
 from storyengine_tui.cli.commands.chapter.sessions import (
@@ -36,6 +38,9 @@ SENT: Final = {
     ContextStatus.ALWAYS: "always sent to those who witnessed it",
     ContextStatus.NEVER: "sent to no model; memory of it stays",
 }
+
+
+_MAY_HAVE_ENDED: Final = (SessionState.ENDED, SessionState.NARRATING, SessionState.RESETTING)
 
 
 async def present(
@@ -139,12 +144,18 @@ async def write(
     ] = "",
 ) -> None:
     """Write another draft of a chapter that has ended, and print it; earlier drafts stay."""
-    async with open_chapter(session) as (_, opened):
+    async with open_chapter(session, _refuse_unended) as (_, opened):
         viewpoint = find_character(opened.snapshot, as_) if as_ else None
         request = await opened.wait(await opened.build_narrative(viewpoint=viewpoint))
         refuse_unanswered(request)
         draft = (await opened.reads.drafts())[-1]
     say(draft.text)
+
+
+def _refuse_unended(chapter: Snapshot) -> None:
+    """Raise IllegalCommandError for a chapter that has not ended; an interrupted build is over then."""
+    if chapter.session.state not in _MAY_HAVE_ENDED:
+        build_narrative(chapter, utc_now())
 
 
 def _audience(snapshot: Snapshot, names: Iterable[str]) -> Audience:

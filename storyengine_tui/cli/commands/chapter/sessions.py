@@ -1,7 +1,7 @@
 """`storyengine sessions`, `show`, `context`, `correct`, `archive`, `purge`: managing sessions."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -100,13 +100,19 @@ async def closed_chapter(name: str, elsewhere: str = "change it there") -> Async
 
 
 @asynccontextmanager
-async def open_chapter(name: str) -> AsyncIterator[tuple["Engine", "SessionHandle"]]:
-    """Yield the engine, and the session that `name` means, which is open until the end of the block."""
-    async with (
-        running_engine(await unlocked()) as engine,
-        aclosing(await engine.open(await find_session(engine, name))) as opened,
-    ):
-        yield engine, opened
+async def open_chapter(
+    name: str, check: Callable[[Snapshot], object] | None = None
+) -> AsyncIterator[tuple["Engine", "SessionHandle"]]:
+    """Yield the engine, and the session that `name` means, which is open until the end of the block.
+
+    `check` may refuse it as it is before: once it is open, what is due begins, and may be paid for.
+    """
+    async with running_engine(await unlocked()) as engine:
+        session_id = await find_session(engine, name)
+        if check is not None:
+            check(await engine.reader(session_id).load())
+        async with aclosing(await engine.open(session_id)) as opened:
+            yield engine, opened
 
 
 def refuse_unanswered(request: Request, hint: str = "") -> None:

@@ -93,6 +93,14 @@ async def test_what_waiting_cannot_help_is_raised_at_once_also_to_the_patient(
     assert scene.unsent == "Two"
 
 
+@pytest.mark.usefixtures("waits")
+async def test_a_store_that_is_back_and_refuses_is_no_longer_said_to_be_away(scene: Scene) -> None:
+    scene.store.failures = [AWAY, StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)]
+    with pytest.raises(StorageError):
+        await scene.writer.apply_patiently(lambda snapshot: commands.save_unsent(snapshot, Slot.RED, "One"))
+    assert scene.heard.notifications == [StorageTrouble(AWAY), StorageRecovered()]
+
+
 async def test_the_gm_does_not_wait_behind_a_reply_that_waits_for_the_store(scene: Scene) -> None:
     away = StorageError(ErrorCode.STORAGE_SAVE_FAILED, hint="Start the server.")
     scene.store.failures = [away] * 3

@@ -203,12 +203,29 @@ async def test_of_several_answers_the_first_alone_is_the_reply(
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        (b'{\n  "error": {"message": "no such model"}\n}\n', ErrorCode.LLM_ERROR, "no such model"),
+        (b'{"error": "Provider returned error"}', ErrorCode.LLM_ERROR, "Provider returned error"),
+        (b'\n{"error": {"message": "Slow down", "code": 429}}', ErrorCode.LLM_RATE_LIMITED, "Slow down"),
+    ],
+)
+async def test_an_error_that_comes_as_json_with_status_200_keeps_its_words(
+    server: FaultServer, provider: OpenAIProvider, body: bytes, code: ErrorCode, words: str
+) -> None:
+    half = len(body) // 2
+    server.script(Reply((body[:half], body[half:]), 200, {"Content-Type": "application/json"}))
+    assert words in (await fail(provider, code)).message
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
     ("kind", "body", "words"),
     [
         ("text/html; charset=utf-8", b"<html>\ndata: log in first\n</html>", "web page"),
         ("text/html", b"<html><body>Log in first</body></html>", "web page"),
         ("application/json", b'{"choices": [{"message": {"content": "Once."}}]}', "in one piece"),
-        ("application/json", b'{\n  "error": {"message": "no such model"}\n}\n', "in one piece"),
+        ("application/json", b'{"code": 7, "message": "no such model"}', "in one piece"),
     ],
 )
 async def test_what_is_no_stream_is_told_as_what_it_is(
