@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -168,19 +168,22 @@ async def test_thousands_of_blocks_open_at_once_and_every_one_can_be_found() -> 
         await pilot.press("l")
         assert cell.memory.pages.has_earlier
         # Words that change, or a memory that is read again, while other pages are searched end nothing.
-        for change in (lambda: setattr(cell.query_one(Input), "value", "not there"), show_fewer(cell)):
+        for change in (search_other_words, show_fewer):
             cell.query_one(Input).value = "canon number 9 holds"
             await pilot.pause()
             cell.memory.next_match(1)
             for _ in range(5):
                 await asyncio.sleep(0)
-            change()
+            change(cell)
             await app.workers.wait_for_complete()
 
 
-def show_fewer(cell: MemoryCell) -> Callable[[], None]:
-    """Return what shows a memory that is not as long."""
-    return lambda: cell.memory.show_memory(blocks(3), ())
+def search_other_words(cell: MemoryCell) -> None:
+    cell.query_one(Input).value = "not there"
+
+
+def show_fewer(cell: MemoryCell) -> None:
+    cell.memory.show_memory(blocks(3), ())
 
 
 async def test_a_list_of_the_bank_shows_instead_of_the_pages_of_a_long_memory() -> None:
