@@ -20,6 +20,7 @@ async def begin_next(app: App[Any], workspace: Workspace, session_id: SessionId)
 
     Runs in a worker. Raises StoryEngineError.
     """
+    await workspace.ask_to_leave()
     again, only_if_read = False, True
     while True:
         try:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING
 
 from core.config.files.paths import Paths
@@ -59,10 +59,10 @@ class Workspace:
         Where that stops calls, the GM is asked first, and the worker is cancelled if they stay.
         """
         if self.session is not None and self.session.id != session_id:
-            await self._ask_to_leave()
+            await self.ask_to_leave()
         await self._open_unasked(session_id)
 
-    async def _ask_to_leave(self) -> None:
+    async def ask_to_leave(self) -> None:
         """Ask before calls of the open chapter are stopped; raise CancelledError if the GM stays in it."""
         if not await self.may_stop_calls("Leave this chapter?", "Leave"):
             raise asyncio.CancelledError
@@ -81,11 +81,14 @@ class Workspace:
         return await self._chapter.app.push_screen_wait(dialog)
 
     async def _open_unasked(self, session_id: SessionId) -> None:
-        """Open a session, to the end although the screen that asked for it is closed meanwhile.
+        await self._to_the_end(self._open(session_id))
+
+    async def _to_the_end(self, work: Coroutine[None, None, None]) -> None:
+        """Do this to the end although the screen that asked for it is closed meanwhile.
 
         No session would be open then.
         """
-        opening = asyncio.create_task(self._open(session_id))
+        opening = asyncio.create_task(work)
         self._opening.add(opening)
         opening.add_done_callback(self._opened)
         await asyncio.shield(opening)
@@ -93,7 +96,7 @@ class Workspace:
     def _opened(self, opening: asyncio.Task[None]) -> None:
         self._opening.discard(opening)
         if not opening.cancelled() and (error := opening.exception()) is not None:
-            log.warning("another chapter could not be opened: %r", error)
+            log.warning("a chapter could not be opened or archived: %r", error)
 
     async def _open(self, session_id: SessionId) -> None:
         async with self._mutex:
@@ -159,7 +162,7 @@ class Workspace:
         if await self._is_untouched():
             self._chapter.action_tab("setup")
         else:
-            await self._ask_to_leave()
+            await self.ask_to_leave()
             await self._open_unasked(await self.require_engine().create())
 
     async def open_example(self, example: "ExampleChapter") -> None:
@@ -186,8 +189,11 @@ class Workspace:
         if session is None or session.id != session_id:
             await self.require_engine().archive(session_id)
             return
-        await self._ask_to_leave()
+        await self.ask_to_leave()
         await self._chapter.flush_or_raise()
+        await self._to_the_end(self._archive(session))
+
+    async def _archive(self, session: "SessionHandle") -> None:
         # Archive before closing: a window that waits to take over would become its writer in between.
         await session.archive()
         await self.close()
@@ -200,7 +206,7 @@ class Workspace:
 
     async def restore_slot(self, session_id: SessionId, number: int) -> None:
         """Restore a save slot into a new session, and open that."""
-        await self._ask_to_leave()
+        await self.ask_to_leave()
         await self._flush(session_id)
         await self._open_unasked(await self.require_engine().save_points.restore(session_id, number))
 
@@ -211,18 +217,17 @@ class Workspace:
     async def branch(self, at: int) -> None:
         """Open a new session with the open one's prompts 1 to `at`; raises StoryEngineError."""
         if self.session is not None:
-            await self._ask_to_leave()
+            await self.ask_to_leave()
             await self._open_unasked(await self.require_engine().branch(self.session.id, at))
 
     async def open_next(
         self, session_id: SessionId, *, again: bool = False, only_if_read: bool = False
     ) -> None:
-        """Store the chapter after a session and open it; raises StoryEngineError.
+        """Store the chapter after a session and open it, after `ask_to_leave`; raises StoryEngineError.
 
         Where the book goes on already that is BookGoesOnError, unless it is asked for `again`; with
         `only_if_read` UnreadPartsError where the bank of the session has not all of it yet.
         """
-        await self._ask_to_leave()
         await self._flush(session_id)
         books = self.require_engine().library.books
         await self._open_unasked(await books.next_chapter(session_id, again=again, only_if_read=only_if_read))

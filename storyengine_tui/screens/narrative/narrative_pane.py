@@ -109,7 +109,11 @@ class NarrativePane(SessionTab):
 
     async def _show_drafts(self, session: "SessionHandle") -> None:
         """Show the versions; where they cannot be read, a banner says so, and the next visit tries again."""
-        drafts = await self.perform(session.reads.drafts())
+        drafts, count = None, -1
+        while count != session.snapshot.draft_count:
+            # Again, if a version was stored meanwhile: its notice may have been handled already.
+            count = session.snapshot.draft_count
+            drafts = await self.perform(session.reads.drafts())
         if self.shows(session):
             running, self._lacks_drafts = narrative_view(session).running, drafts is None
             self.build.show_drafts(drafts or (), running)

@@ -182,7 +182,7 @@ class PlayPane(SessionTab):
                     self.sender.move_on(events[-1].slot)
             case notifications.CanonChanged(first):
                 if not self.reading.change(first, self.session.snapshot):
-                    self.scene.read_story(self.reading.viewpoint)
+                    self.scene.reread_story()
             case notifications.RequestFailed(ReplyRequest() as request):
                 self.reading.discard(request.id, session)
                 self.sender.fail(request)

@@ -13,6 +13,7 @@ from core.domain.errors import StoryEngineError
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.widgets.banner import DISMISS, Banner, Tone
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 
 
@@ -24,7 +25,7 @@ class EditorHost(Protocol):
 
 
 class AutosavedScreen(OverlayScreen[None]):
-    """Stores edits within a second, as on the tabs; Esc goes back once everything is stored.
+    """Stores edits within a second, as on the tabs; Esc goes back, after a question where a part cannot be.
 
     A subclass composes a `Static` with the id `saved` and a `Banner`.
     """
@@ -77,13 +78,30 @@ class AutosavedScreen(OverlayScreen[None]):
             self.query_one(Banner).show(message, hint=hint, tone=tone, actions=(DISMISS,))
 
     def action_close(self) -> None:
-        """Go back once everything is stored; stay and say what cannot be."""
+        """Go back once everything is stored."""
         self.run_worker(self._close(), group="close", exclusive=True, exit_on_error=False)
 
     async def _close(self) -> None:
+        """Go back once everything is stored; ask before something typed is discarded."""
         try:
             await self.flush()
+            while self.autosave.is_dirty:  # Keys that came meanwhile.
+                await self.autosave.flush()
+            loss = self._loss
         except StoryEngineError as error:
             self._say_unsaved(error)
+            loss = error.message
+        if not loss:
+            self._leave(is_sure=True)
             return
-        self.dismiss()
+        question = ConfirmModal("Leave without storing it?", loss, confirm="Leave", cancel="Keep writing")
+        self.app.push_screen(question, self._leave)
+
+    @property
+    def _loss(self) -> str:
+        """The reason why a typed part would be lost; empty if nothing would."""
+        return self._problem
+
+    def _leave(self, is_sure: bool | None) -> None:
+        if is_sure:
+            self.dismiss()

@@ -52,9 +52,9 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
         self.read_again()
 
     def on_resize(self) -> None:
-        """Adapt the widths of the columns."""
+        """Adapt the widths of the columns; an error stays above them."""
         if self.rows:
-            self.do(self.refit())
+            self.run_worker(self._perform(self.refit(), keeps_error=True), group="list", exit_on_error=False)
 
     async def refit(self) -> None:
         """Show the list in another width."""
@@ -137,17 +137,19 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
         finally:
             self._is_doing_once = False
 
-    async def _perform(self, work: Awaitable[object], then_reloads: bool) -> None:
+    async def _perform(
+        self, work: Awaitable[object], then_reloads: bool = False, *, keeps_error: bool = False
+    ) -> None:
         banner = self.query_one("#trouble", Banner)
         error = await _error_of(work)
         if then_reloads or isinstance(error, ChangedElsewhereError):
             # After an error too: what was refused may have been decided in another window.
             error_then = await _error_of(self.reread())
             error = error or error_then
-        if error is None:
-            banner.hide()
-        else:
+        if error is not None:
             banner.show(error.message, hint=error.hint, actions=(DISMISS,))
+        elif not keeps_error:
+            banner.hide()
 
 
 async def _error_of(work: Awaitable[object]) -> StoryEngineError | None:

@@ -28,9 +28,9 @@ class OverlayScreen(Screen[ScreenResultType]):
     _waiting_result: tuple[ScreenResultType | None] | None = None
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Close with this result: now, or once no other screen is over it."""
+        """Close with this result: now, or once no other screen is over it; the first result counts."""
         if self.is_active:
-            return super().dismiss(result)
+            return super().dismiss(*(self._waiting_result or (result,)))
         if self._waiting_result is None and self in self.app.screen_stack:
             self._waiting_result = (result,)
         return AwaitComplete()

@@ -172,6 +172,14 @@ async def test_a_dialog_under_or_over_another_closes_itself_alone_and_answers_on
         await until(pilot, lambda: app.screen is app.chapter)
         await until(pilot, lambda: results)
         assert results == [True]
+        # The first result counts, also where another one comes as soon as the dialog is in front.
+        dialog, results = await help_over_a_question(pilot, app)
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        dialog.dismiss(True)
+        app.screen.dismiss()
+        dialog.dismiss(False)
+        await until(pilot, lambda: results)
+        assert results == [True]
         # A dialog that waits to close takes no other screen with it and answers once.
         dialog, results = await help_over_a_question(pilot, app)
         first = app.screen

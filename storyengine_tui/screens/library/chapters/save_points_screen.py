@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
+from core.domain.errors import ChangedElsewhereError
 from core.domain.session.session import SessionSummary
 from core.domain.story.save_point import AUTOMATIC, NAMED, SavePoint
 from storyengine_tui.screens.chapter.workspace import Workspace
@@ -68,10 +69,12 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
     def action_restore(self) -> None:
         """Restore the slot under the cursor into a new chapter."""
         if self.chosen is not None:
-            self.do_once(self._restore(self.chosen.number))
+            self.do_once(self._restore(self.chosen))
 
-    async def _restore(self, number: int) -> None:
-        await self._workspace.restore_slot(self._chapter.id, number)
+    async def _restore(self, slot: SavePoint) -> None:
+        if slot not in await self._workspace.require_engine().save_points.listed(self._chapter.id):
+            raise ChangedElsewhereError  # A newer one may have replaced it since the list was read.
+        await self._workspace.restore_slot(self._chapter.id, slot.number)
         self.dismiss(True)
 
     def action_keep(self) -> None:

@@ -86,6 +86,11 @@ class TryScreen(LorebookEditorScreen):
         """Try the text again: an entry may have been edited."""
         self._asked.set()
 
+    def say_saved(self) -> None:
+        """Say that all is stored, and try again: a uid may be another one now."""
+        super().say_saved()
+        self._asked.set()
+
     @on(CappedTextArea.Edited)
     @on(Input.Changed)
     def _ask(self, event: CappedTextArea.Edited | Input.Changed) -> None:

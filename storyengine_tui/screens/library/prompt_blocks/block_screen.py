@@ -30,7 +30,7 @@ GONE = "This block was deleted in another window; copy what you need."
 
 
 class BlockScreen(AutosavedScreen):
-    """Edits one block; Esc goes back, with everything stored."""
+    """Edits one block; Esc goes back, and asks where a field cannot be stored."""
 
     CSS_PATH = "prompt_blocks.tcss"
     HELP = (
@@ -131,6 +131,10 @@ class BlockScreen(AutosavedScreen):
             off = replace(made, is_on=False)
             await self._session.edits.change_prompt_blocks(lambda now: now.with_block(off))
             self._say(f"{SWITCHED_OFF} {error.message}", error.hint, Tone.WARNING)
+
+    @property
+    def _loss(self) -> str:
+        return self._problem if self._session.can(Command.EDIT_PROMPT_BLOCKS) else ""
 
     @property
     def _problem(self) -> str:

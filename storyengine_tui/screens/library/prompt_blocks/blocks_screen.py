@@ -171,7 +171,9 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
         """Show the blocks as they are stored."""
         blocks, more = self._blocks, max(0, self.size.width - 80) // 4
         columns = {"Order": 5, "": 3, "Name": _NAME_WIDTH + more, "Used for": 11 + more}
-        self.fill(blocks.in_order, columns, self._cells)
+        # Another window may have changed them while the GM is at a choice.
+        is_in_list = self.focused in (None, self._table)
+        self.fill(blocks.in_order, columns, self._cells, takes_focus=is_in_list)
         length = sum(len(block.text) for block in blocks.blocks)
         used = f"Enter edits one · {length:,}/{LONGEST_PROMPT_BLOCKS:,}" if blocks.blocks else ""
         self.query_one("#used", Static).update(Content(used))

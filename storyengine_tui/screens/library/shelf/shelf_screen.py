@@ -161,7 +161,7 @@ class ShelfScreen(ListScreen[None, Row], FindingScreen[None]):
 
     def action_switch(self, shows_archived: bool) -> None:
         """Show what is archived, or the others again; until they are read no key acts on the rows before."""
-        self._shows_archived, self.rows = shows_archived, ()
+        self._shows_archived, self.rows, self._all = shows_archived, (), ()
         self.read_again()
 
     @property

@@ -103,8 +103,12 @@ class BankPart:
 
     async def _find_alike(self, session: "SessionHandle") -> None:
         groups = await self._page.perform(session.bank.alike())
-        if groups is not None and self._page.shows(session):
+        if not self._page.shows(session):
+            return
+        if groups is not None:
             self._cell.bank.show_alike([[item.id for item in group] for group in groups])
+        elif self._cell.bank.wanted is Wanted.ALIKE:
+            self._cell.bank.find_alike()  # A banner says why there is nothing to show.
 
     def show_viewpoint(self) -> None:
         """Show what the character knows as which memory is shown."""

@@ -247,11 +247,14 @@ class BlockReader:
         number = await pages.find(
             lambda block: any(pattern.search(one.text) for one in passages_of(block, self.form, marks)), step
         )
-        if number is not None:
-            pages.show(number)
-            self.show()
-            within = self._shown.paragraphs_of(number - pages.start)
-            found = [n for n, match in enumerate(self.view.matches) if match.paragraph in within]
+        # Other words may be searched by now, or other blocks show.
+        if number is None or pages is not self.pages or pattern != pattern_of(self._field.value):
+            return
+        pages.show(number)
+        self.show()
+        within = self._shown.paragraphs_of(number - pages.start)
+        found = [n for n, match in enumerate(self.view.matches) if match.paragraph in within]
+        if found:  # None, where the form was changed meanwhile.
             self.view.go_to_match(found[0 if step > 0 else -1])
             self._changed()
 

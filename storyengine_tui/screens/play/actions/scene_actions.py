@@ -56,6 +56,8 @@ class SceneActions(PageActions):
         self.hints: Sequence[Hint] = ()
         """Those who were silent for long, as far as it was looked for."""
         self._hinted_by: object = None
+        self._reading_as: tuple[Slot | None] | None = None
+        """The viewpoint from which the story is being read."""
 
     # Who hears what
 
@@ -209,7 +211,7 @@ class SceneActions(PageActions):
     def action_view_as(self) -> None:
         """Show what the first character witnessed, then the next one, and after the last everything."""
         slots = [slot for slot, _ in self.session.snapshot.session.roster]
-        seen = self.reading.viewpoint
+        seen = self._viewpoint
         following = slots.index(seen) + 1 if seen in slots else 0
         self.read_story(slots[following] if following < len(slots) else None)
 
@@ -217,12 +219,29 @@ class SceneActions(PageActions):
         """Show everything again."""
         self.read_story(None)
 
+    @property
+    def _viewpoint(self) -> Slot | None:
+        """The viewpoint that was asked for last, also where its story is still being read."""
+        return self._reading_as[0] if self._reading_as is not None else self.reading.viewpoint
+
+    def reread_story(self) -> None:
+        """Show the story as it is stored now, from the same viewpoint."""
+        self.read_story(self._viewpoint)
+
     def read_story(self, viewpoint: Slot | None) -> None:
         """Show the story as it is stored now, or what a character has witnessed of it."""
-        work = self._read_story(self.session, viewpoint)
+        reading_as = self._reading_as = (viewpoint,)
+        work = self._read_story(self.session, reading_as)
         run_in_background(self.page, work, group="canon", exclusive=True)
 
-    async def _read_story(self, session: "SessionHandle", viewpoint: Slot | None) -> None:
+    async def _read_story(self, session: "SessionHandle", reading_as: tuple[Slot | None]) -> None:
+        try:
+            await self._show_story(session, reading_as[0])
+        finally:
+            if self._reading_as is reading_as:
+                self._reading_as = None
+
+    async def _show_story(self, session: "SessionHandle", viewpoint: Slot | None) -> None:
         recent: Sequence[Event] | None = None
         played: Sequence[Event] | None = None
         while recent != session.snapshot.recent:

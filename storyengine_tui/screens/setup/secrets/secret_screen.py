@@ -23,7 +23,6 @@ from storyengine_tui.screens.shared.autosaved_screen import AutosavedScreen, Edi
 from storyengine_tui.screens.shared.kept_text import BEGUN, KeptText
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner
-from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
@@ -213,24 +212,13 @@ class SecretScreen(AutosavedScreen):
 
     # Leaving
 
-    async def _close(self) -> None:
-        """Go back once everything is stored; ask before something typed is discarded."""
-        loss = self._problem
-        try:
-            await self.flush()
-        except StoryEngineError as error:
-            self._say_unsaved(error)
-            loss = error.message
+    @property
+    def _loss(self) -> str:
         if self._waits_for_button and not is_blank(self._text.text):
-            loss = "It is not part of the chapter yet, and your text will be deleted."
-        if not loss:
-            self._leave(is_sure=True)
-            return
-        question = ConfirmModal("Leave without storing it?", loss, confirm="Leave", cancel="Keep writing")
-        self.app.push_screen(question, self._leave)
+            return "It is not part of the chapter yet, and your text will be deleted."
+        return self._problem
 
     def _leave(self, is_sure: bool | None) -> None:
-        if is_sure:
-            if self._waits_for_button:
-                self._kept.forget()
-            self.dismiss()
+        if is_sure and self._waits_for_button:
+            self._kept.forget()
+        super()._leave(is_sure)

@@ -55,3 +55,8 @@ async def test_a_change_that_cannot_be_stored_says_so_and_changes_nothing(
         await tab.press("p")
         await tab.warned("The disk is full. Free some space.")
         assert not (await tab.stored(1)).is_pinned
+        # Where the bank cannot be searched either, the list says nothing of a search that goes on.
+        monkeypatch.setattr(tab.bank, "alike", fail)
+        shown = tab.names
+        await tab.press("d")
+        await tab.until(lambda: tab.names == shown)

@@ -1,6 +1,7 @@
 """Leaving a chapter for another one while a model writes in it."""
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from core.domain.requests.request import NarrativeRequest
+from storyengine_tui.screens.chapter.next_chapter import QUESTION, begin_next
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop, screen_text, until
@@ -95,6 +97,23 @@ async def leave_after_a_question(pilot: Pilot[Any], app: StoryEngineApp, go: Go)
     assert made == (2 if go is another else 0), "no chapter is made before the answer"
     await pilot.press("enter")
     await until(pilot, lambda: app.session not in (None, session) and app.chapter.is_open)
+
+
+async def test_the_next_chapter_is_begun_after_one_question_about_the_calls_that_are_stopped(
+    desktop: Desktop,
+) -> None:
+    desktop.script = HELD
+    async with desktop.window(make_ended) as (pilot, app):
+        session, engine = app.session, app.workspace.require_engine()
+        assert session is not None
+        await engine.library.books.next_chapter(session.id)
+        await session.build_narrative()
+        await until(pilot, lambda: is_writing(app))
+        app.do(begin_next(app, app.workspace, session.id))
+        for said in ("The writing of the chapter is stopped;", QUESTION):
+            await until(pilot, partial(lambda said: said in screen_text(app), said), said)
+            await pilot.press("tab", "enter")
+        await until(pilot, lambda: app.session not in (None, session) and app.chapter.is_open)
 
 
 async def test_a_chapter_that_is_reset_while_it_is_written_is_replaced_without_another_question(

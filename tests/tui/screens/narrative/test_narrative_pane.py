@@ -10,7 +10,7 @@ from textual import events
 from textual.widget import Widget
 from textual.widgets import Static
 
-from core.domain.errors import ErrorCode, StorageError
+from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
@@ -27,7 +27,6 @@ from tests.tui.rooms.chapter_page import (
     PROSE,
     SCRIPT,
     ChapterPage,
-    NarrativeApp,
     chapter_page,
     failing,
     make_ended,
@@ -221,27 +220,6 @@ async def test_a_version_that_is_read_stays_where_it_is_when_the_next_one_fails(
         assert page.chapter == PROSE
         assert not page.draft.view.position.is_following
         gate.open()
-
-
-async def test_versions_that_could_not_be_read_are_read_when_the_gm_comes_to_the_tab(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read = SessionReader.drafts
-
-    async def fail(reader: SessionReader) -> Any:
-        monkeypatch.setattr(SessionReader, "drafts", read)
-        raise StorageError(ErrorCode.STORAGE_LOAD_FAILED, "The database is away.")
-
-    async with desktop.engine() as engine:
-        session = await engine.open(await make_written(engine))
-        monkeypatch.setattr(SessionReader, "drafts", fail)
-        async with session_page(desktop, session) as page:
-            app = page.app
-            assert isinstance(app, NarrativeApp)
-            await page.until(lambda: bool(app.errors))
-            page.pane.on_tab_shown()
-            await page.until(lambda: len(page.versions) == 1)
-        await session.aclose()
 
 
 async def test_a_failure_is_said_on_the_page_with_retry_and_again_after_a_restart(desktop: Desktop) -> None:

@@ -1,17 +1,20 @@
-"""Tab 3: a text that streams in, and what is said of one that did not come to its end."""
+"""Tab 3: a text that streams in, one that did not come to its end, and versions that are read late."""
 
+import asyncio
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 import pytest
 
-from core.domain.errors import ErrorCode
+from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import RequestId
 from core.domain.requests.request import NarrativeRequest, RequestState
 from core.engine.decisions.recovery import INTERRUPTED_BUILD
+from core.engine.session.session_reader import SessionReader
 from storyengine_tui.screens.narrative.narrative_view import failure_banner, narrative_view
 from tests.tui.engine_app import Desktop
-from tests.tui.rooms.chapter_page import chapter_page, make_ended
+from tests.tui.rooms.chapter_page import NarrativeApp, chapter_page, make_ended, session_page
 
 pytestmark = pytest.mark.anyio
 
@@ -43,3 +46,36 @@ async def test_a_build_that_was_killed_says_that_its_part_is_not_kept_and_names_
         "Retry continues after the finished parts.",
     )
     assert "kept under Calls (F7)" in by_key.hint
+
+
+async def test_versions_that_could_not_be_read_are_read_when_the_gm_comes_to_the_tab(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = SessionReader.drafts
+
+    async def fail(reader: SessionReader) -> Any:
+        raise StorageError(ErrorCode.STORAGE_LOAD_FAILED, "The database is away.")
+
+    async with desktop.engine() as engine:
+        session = await engine.open(await make_ended(engine, drafts=1))
+        monkeypatch.setattr(SessionReader, "drafts", fail)
+        async with session_page(desktop, session) as page:
+            app = page.app
+            assert isinstance(app, NarrativeApp)
+            await page.until(lambda: len(app.errors) == 2)  # The page came to the front as well.
+            # A version that is stored while they are read is not hidden by what comes late.
+            gate = asyncio.Event()
+
+            async def late(reader: SessionReader) -> Any:
+                drafts = await read(reader)
+                await gate.wait()
+                return drafts
+
+            monkeypatch.setattr(SessionReader, "drafts", late)
+            page.pane.on_tab_shown()
+            await session.wait(await session.build_narrative())
+            await page.until(lambda: len(page.draft.drafts) == 1)
+            gate.set()
+            await page.until(lambda: all(one.group != "drafts" for one in page.app.workers))
+            await page.until(lambda: len(page.versions) == 2)
+        await session.aclose()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -113,6 +114,13 @@ async def test_a_slot_is_restored_once_however_often_enter_is_pressed(
         gate = Gate(points.restore)
         monkeypatch.setattr(points, "restore", gate)
         await until(pilot, lambda: rows(screen))
+        # A slot that a newer one has replaced since the list was read is not restored in its place.
+        before = screen.rows
+        screen.rows = [replace(slot, prompt_index=0, label="an older one") for slot in before]
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.query_one("#trouble", Banner).is_shown)
+        assert screen.rows == before
+        assert gate.calls == 0
         await pilot.press("enter", "enter", "r")
         gate.is_open.set()
         await until(pilot, lambda: app.screen is app.chapter)
@@ -135,6 +143,15 @@ async def test_a_chapter_is_opened_although_the_list_that_asked_for_it_is_closed
         gate.is_open.set()
         await until(pilot, lambda: app.session is not None and app.session.id == other)
         await until(pilot, lambda: any(page.has_session for page in app.chapter.query(SessionTab)))
+        # Also the one that follows a chapter that is archived.
+        gate = Gate(engine.sessions)
+        monkeypatch.setattr(engine, "sessions", gate)
+        asked = asyncio.create_task(app.workspace.archive(other))
+        await until(pilot, lambda: gate.calls)
+        asked.cancel()
+        gate.is_open.set()
+        await until(pilot, lambda: app.session is not None and app.session.id != other)
+        await until(pilot, lambda: app.chapter.is_open)
 
 
 async def test_saving_a_slot_stores_what_was_just_typed(desktop: Desktop) -> None:

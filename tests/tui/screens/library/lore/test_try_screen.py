@@ -84,6 +84,16 @@ async def test_every_entry_says_why_it_fires_or_not_and_is_edited_from_there_and
         await until(pilot, lambda: app.screen is not screen)
         again = await try_shown(pilot)
         assert again.query_one(CappedTextArea).text == "a candle"
+        # It is tried again once something is stored: an entry may have another uid then.
+        await until(pilot, lambda: bool(outcomes(again)))
+        assert again.editor is not None
+        book = again.editor.book
+        entries = tuple(replace(one, uid=f"{one.uid}-2") for one in book.entries)
+        again.editor.book = replace(book, entries=entries)
+        again.editor.show_saved()
+        shown: RowList[Outcome] = again.query_one("#outcomes", RowList)
+        await until(pilot, lambda: all(one.uid.endswith("-2") for one in shown.rows))
+        again.editor.book = book
 
 
 async def test_an_expression_that_runs_for_ever_is_stopped_and_said(desktop: Desktop) -> None:

@@ -1,5 +1,6 @@
 """The screens of prompt blocks: what is edited is stored at once, and its place in an input is shown."""
 
+import asyncio
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from storyengine_tui.screens.library.prompt_blocks.block_screen import BlockScre
 from storyengine_tui.screens.library.prompt_blocks.blocks_screen import OutlineView, PromptBlocksScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, in_front, make_active, opened, screen_text, until
@@ -198,6 +200,32 @@ async def test_a_field_that_cannot_be_stored_is_named_and_the_rest_is_stored(des
             await until(pilot, lambda: "not all stored" in screen_text(app))
             field.value = valid
             await until(pilot, lambda: "not all stored" not in screen_text(app))
+        # It is not lost without a question.
+        editor.query_one("#order", Input).value = "x"
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is editor)
+
+
+async def test_keys_that_come_while_a_block_is_stored_before_it_closes_are_stored_too(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(make_blocks) as (pilot, app):
+        screen = await list_shown(pilot)
+        await pilot.press("enter")
+        editor = await editor_shown(pilot)
+        gate, save = asyncio.Event(), editor.autosave._save
+
+        async def held() -> None:
+            await save()
+            await gate.wait()
+
+        editor.autosave._save = held
+        await pilot.press("!", "escape", "?")
+        gate.set()
+        await until(pilot, lambda: app.screen is screen)
+        assert _text(session_of(app), 2) == "No jokes.!?"
 
 
 async def test_a_text_that_leaves_no_room_is_stored_switched_off(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from textual.widgets import DataTable
+from textual.widgets import DataTable, Select
 
 from tests.tui.engine_app import Desktop, until
 from tests.tui.screens.library.prompt_blocks.test_prompt_blocks_screen import (
@@ -43,3 +43,9 @@ async def test_a_block_that_is_switched_keeps_a_text_that_the_list_does_not_show
         screen.action_switch()
         await until(pilot, lambda: session.snapshot.prompt_blocks.in_order[0].is_on is not first.is_on)
         assert session.snapshot.prompt_blocks.in_order[0].text == first.text
+        # The focus stays where it is, as at a choice, when the list is read again.
+        choice = screen.query_one("#agent", Select)
+        choice.focus()
+        await session.edits.change_prompt_blocks(lambda blocks: blocks.without_block(first.id))
+        await until(pilot, lambda: len(screen.rows) == len(before) - 1)
+        assert screen.focused is choice

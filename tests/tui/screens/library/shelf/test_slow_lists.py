@@ -68,6 +68,11 @@ async def test_no_key_acts_on_rows_from_before_the_archive_is_read(
         await pilot.press("v", "p", "r", "enter")
         await pilot.pause()
         assert app.screen is screen
+        # Words that are looked for meanwhile bring none of them back.
+        await pilot.press("slash", "o")
+        await pilot.pause()
+        assert not screen.rows
+        await pilot.press("escape")
         gate.set()
         await until(pilot, lambda: screen.query_one("#empty").display)
         await pilot.press("v")
@@ -85,6 +90,10 @@ async def test_a_command_that_is_refused_reads_the_list_again_and_succeeds_the_s
         await pilot.press("a")
         await until(pilot, lambda: screen.query_one("#trouble", Banner).is_shown)
         await until(pilot, lambda: cells(screen)[0][1] == "Harbour")
+        # The reason stays above a list that is shown in another width.
+        await pilot.resize_terminal(100, 30)
+        await until(pilot, lambda: not [one for one in app.workers if one.group == "list"])
+        assert screen.query_one("#trouble", Banner).is_shown
         await pilot.press("a")
         await until(pilot, lambda: [row[0] for row in cells(screen)] == ["Kara"])
         await until(pilot, lambda: not screen.query_one("#trouble", Banner).is_shown)

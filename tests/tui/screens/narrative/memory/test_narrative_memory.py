@@ -1,5 +1,6 @@
 """Tab 3, first cell: memory in two views, searched, copied, live, and long."""
 
+import asyncio
 import json
 import time
 from collections.abc import Sequence
@@ -166,6 +167,23 @@ async def test_thousands_of_blocks_open_at_once_and_every_one_can_be_found() -> 
         assert cell.query_one("#earlier").disabled
         await pilot.press("l")
         assert cell.memory.pages.has_earlier
+        # Words that change, or a memory that is read again, while other pages are searched end nothing.
+        for change in (search_other_words, show_fewer):
+            cell.query_one(Input).value = "canon number 9 holds"
+            await pilot.pause()
+            cell.memory.next_match(1)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            change(cell)
+            await app.workers.wait_for_complete()
+
+
+def search_other_words(cell: MemoryCell) -> None:
+    cell.query_one(Input).value = "not there"
+
+
+def show_fewer(cell: MemoryCell) -> None:
+    cell.memory.show_memory(blocks(3), ())
 
 
 async def test_a_list_of_the_bank_shows_instead_of_the_pages_of_a_long_memory() -> None:

@@ -7,6 +7,7 @@ from core.agents.role.prompt_file import SEGMENTS
 from core.domain.audience import NOBODY
 from core.domain.slot import Slot
 from core.domain.story.transcript import PieceKind
+from core.engine.sync.notifications import CanonChanged
 from storyengine_tui.screens.calls.inputs.call_rows import segments_of
 from storyengine_tui.screens.calls.inputs.next_input_screen import NextInputScreen
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
@@ -65,6 +66,13 @@ async def test_f12_goes_through_the_characters_and_esc_or_a_button_back_to_every
             ("", everything),
         ]
         assert not table.pane.query_one(ViewpointLine).children
+        # A key that comes while the story is read goes on from there; a reading after a change keeps to it.
+        table.pane.scene.action_view_as()
+        table.pane.scene.action_view_as()
+        table.pane.on_notification(CanonChanged(1))
+        await table.until(lambda: whose(table) == "2 Jonas [/x]")
+        await table.pilot.press("escape")
+        await table.until(lambda: whose(table) == "")
         # A view follows undo and redo.
         await see_as(table, ORANGE)
         await table.session.takes.undo()
