@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from hypothesis.internal.conjecture import providers
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from tests.signals import default_signals_in_children
@@ -50,7 +49,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Hypothesis would read the source of the whole product for constants, in each worker: some thousand, of
     # which no test of thirty examples draws the one that matters.
     if config.getoption("hypothesis_profile", None) != "torture":
-        providers.is_local_module_file = lambda path: False  # type: ignore[assignment]
+        read = "hypothesis.internal.conjecture.providers.is_local_module_file"
+        pytest.MonkeyPatch().setattr(read, lambda path: False)
     if worker := os.environ.get("PYTEST_XDIST_WORKER"):
         begin_elsewhere(config, int(worker.removeprefix("gw")))
     else:

@@ -309,7 +309,9 @@ def test_pictures_without_blocks_and_of_the_starting_set(
 
     async def starting_set(pilot: Pilot[Any]) -> None:
         await pilot.press("s")
-        await until(pilot, lambda: len(rows(pilot.app.screen)) == 16)
+        screen = pilot.app.screen
+        assert isinstance(screen, PromptBlocksScreen)
+        await until(pilot, lambda: len(rows(screen)) == 16)
 
     assert pictures_match(desktop.app(), {"without": without, "starting_set": starting_set})
 
