@@ -46,6 +46,11 @@ def pytest_configure(config: pytest.Config) -> None:
     for profile, examples in EXAMPLES.items():
         settings.register_profile(profile, max_examples=examples, deadline=None)
     settings.load_profile("run")
+    # Hypothesis would read the source of the whole product for constants, in each worker: some thousand, of
+    # which no test of thirty examples draws the one that matters.
+    if config.getoption("hypothesis_profile", None) != "torture":
+        read = "hypothesis.internal.conjecture.providers.is_local_module_file"
+        pytest.MonkeyPatch().setattr(read, lambda path: False)
     if worker := os.environ.get("PYTEST_XDIST_WORKER"):
         begin_elsewhere(config, int(worker.removeprefix("gw")))
     else:

@@ -93,8 +93,9 @@ def test_a_seed_always_draws_the_same(project: Path) -> None:
 
 
 def test_a_mutant_is_noticed_when_a_test_of_its_line_fails_and_the_tree_stays_as_it_was(
-    project: Path, tmp_path: Path
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # They take longer to import than it runs.
     test = "tests/core/test_count.py::test_a_month_is_late"
     coverage = Coverage({"core/count.py": {5: [test], 7: [test]}}, {test: 0.1})
     with Copy(project, tmp_path / "copy") as copy:

@@ -3,7 +3,7 @@
 A private part is a module `textual._x` or `rich._x`, or a name that begins with one underscore and belongs to
 an object of a library. Two rules find the latter in the syntax tree:
 
-- a name that is read from anything but `self` has to be defined somewhere in this project;
+- a name that is read from anything but `self` has to be defined somewhere in the screen;
 - a name that a class of ours defines or uses on `self` has to be unknown to the library classes it inherits
   from.
 """
@@ -49,6 +49,8 @@ def is_private(name: str) -> bool:
 
 def private_imports(path: Path) -> Iterator[str]:
     """Yield the private modules and names of the libraries that a file imports."""
+    if not any(library.encode() in path.read_bytes() for library in LIBRARIES):
+        return
     for node in nodes_of(path):
         if isinstance(node, ast.Import):
             dotted = [alias.name for alias in node.names]
@@ -64,10 +66,10 @@ def private_imports(path: Path) -> Iterator[str]:
 
 @cache
 def defined_here() -> frozenset[str]:
-    """Return every private name that this project defines: functions, classes, variables, attributes of
+    """Return every private name that the screen defines: functions, classes, variables, attributes of
     `self`."""
     names: set[str] = set()
-    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
+    for path in (ROOT / "storyengine_tui").rglob("*.py"):
         for node in nodes_of(path):
             match node:
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -80,7 +82,7 @@ def defined_here() -> frozenset[str]:
 
 
 def foreign_reads(path: Path) -> Iterator[str]:
-    """Yield private attributes of other objects that nothing in this project defines."""
+    """Yield private attributes of other objects that nothing in the screen defines."""
     for node in nodes_of(path):
         match node:
             case ast.Attribute(value=ast.Name(id="self" | "cls")):
@@ -96,14 +98,16 @@ def foreign_reads(path: Path) -> Iterator[str]:
 
 
 @cache
+def classes_of(path: Path) -> dict[str, ast.ClassDef]:
+    """Return the classes of one file of a library."""
+    return {node.name: node for node in tree_of(path).body if isinstance(node, ast.ClassDef)}
+
+
+@cache
 def private_names_of(cls: type) -> frozenset[str]:
     """Return the private names of one library class: what it defines, and what it sets on `self`."""
     names = set(vars(cls))
-    try:
-        source = inspect.getsource(cls)
-    except (OSError, TypeError):
-        return frozenset(name for name in names if is_private(name))
-    for node in ast.walk(ast.parse(inspect.cleandoc("\n" + source) if source[0].isspace() else source)):
+    for node in ast.walk(classes_of(Path(inspect.getfile(cls)))[cls.__name__]):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
             names.add(node.attr)
     return frozenset(name for name in names if is_private(name))

@@ -140,18 +140,16 @@ def served(here: Machine) -> Iterator[Browser]:
         yield page
 
 
-def test_a_chapter_is_downloaded_by_the_browser_that_shows_the_program(played: Machine) -> None:
+def test_a_chapter_is_downloaded_and_what_is_typed_is_there_after_the_window_was_closed(
+    played: Machine,
+) -> None:
     [written] = played.out.glob("*.txt")
     with served(played) as page:
         page.press("f9")
         offered = page.wait_for_word("deliver_file_start")
         assert str(offered["path"]).endswith(written.name)
         assert page.fetch(offered["key"]) == written.read_bytes()
-    assert list((played.root / "home").rglob("*.txt")) == [], "nothing is left where the server runs"
-
-
-def test_what_is_typed_in_a_browser_is_there_after_its_window_was_closed(played: Machine) -> None:
-    with served(played) as page:
+        assert list((played.root / "home").rglob("*.txt")) == [], "nothing is left where the server runs"
         page.click("Left empty")
         page.press("In the voice of the sea.")
         page.wait_for("voice of the sea.")

@@ -2,6 +2,7 @@
 
 import unicodedata
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -36,8 +37,6 @@ IGNORABLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2065\u2800\u3164\uffa0") 
     for first, last in ((0xFE00, 0xFE0F), (0xFFF0, 0xFFF8), (0xE0000, 0xE0FFF))
     for number in range(first, last + 1)
 }
-FORMAT = {character for character in map(chr, range(0x110000)) if unicodedata.category(character) == "Cf"}
-AS_READ = str.maketrans(dict.fromkeys(IGNORABLE | FORMAT, "") | dict.fromkeys("꞊゠᐀⹀═🟰", "="))
 BREAKS = ("\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 VEILS = (
     " ",
@@ -87,9 +86,16 @@ def marks(messages: tuple[ChatMessage, ...]) -> list[str]:
     ]
 
 
+@cache
+def table() -> dict[int, str]:
+    """What is read for a character that is not read as itself, found when it is first asked for."""
+    of_format = {one for one in map(chr, range(0x110000)) if unicodedata.category(one) == "Cf"}
+    return str.maketrans(dict.fromkeys(IGNORABLE | of_format, "") | dict.fromkeys("꞊゠᐀⹀═🟰", "="))
+
+
 def as_read(line: str) -> str:
     """The line without what cannot be seen, in plain characters."""
-    return unicodedata.normalize("NFKC", line.translate(AS_READ)).strip()
+    return unicodedata.normalize("NFKC", line.translate(table())).strip()
 
 
 def inputs(text: str, style: PromptStyle) -> list[Context]:

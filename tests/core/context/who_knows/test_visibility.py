@@ -15,6 +15,7 @@ from core.domain.story.event import CONTEXT, NEVER
 from core.domain.story.secret import Reveal, Secret
 from tests.core.values.sessions import TAB1, delta_block, lock_block, play, session
 
+ROOT = Path(__file__).parents[4]
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 
 
@@ -130,7 +131,12 @@ def make(
 def test_the_type_checker_refuses_an_input_of_what_did_not_pass_the_gate(tmp_path: Path) -> None:
     source = tmp_path / "ungated.py"
     source.write_text(UNGATED)
-    told, _, _ = api.run(["--strict", "--follow-imports=silent", f"--cache-dir={tmp_path}", str(source)])
+    # What else these import is not read: of the parts that pass the gate, the types stand here.
+    read = [
+        str(source),
+        *(str(ROOT / "core" / file) for file in ("context/visibility.py", "agents/context_builder.py")),
+    ]
+    told, _, _ = api.run(["--strict", "--follow-imports=skip", f"--cache-dir={tmp_path}", *read])
     refused = {
         int(line) for line in re.findall(r"^\S+ungated\.py:(\d+): error: Argument", told, re.MULTILINE)
     }

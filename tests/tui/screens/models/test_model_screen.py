@@ -113,23 +113,27 @@ async def test_each_provider_shows_what_it_needs_by_keyboard_alone(tmp_path: Pat
         assert page.app.results == [None]
 
 
-async def test_an_empty_field_shows_whose_model_is_taken_and_names_are_those_of_the_chapter(
+async def test_a_service_without_consent_is_sent_nothing_and_its_fields_say_what_they_stand_for(
     tmp_path: Path,
 ) -> None:
     settings = configuration(tmp_path, provider="openai", base_url=REMOTE)
     async with page_of(settings, names={Slot.ORANGE: "Jonas [/x]"}) as page:
+        # An empty field shows whose model is taken, and names are those of the chapter.
         shown = screen_text(page.app)
         assert "1 Red" in shown
         assert "2 Jonas [/x]" in shown
         assert shown.count("o4-mini (as all characters)") == len(Slot)
         page.screen.query_one("#model-character", Input).value = "mine"
         await until(page.pilot, lambda: screen_text(page.app).count("mine (as all characters)") == len(Slot))
-
-
-async def test_an_address_that_is_no_address_is_said_after_another_provider_was_looked_at(
-    tmp_path: Path,
-) -> None:
-    async with page_of(configuration(tmp_path, provider="openai", base_url=REMOTE)) as page:
+        # Nothing is sent or changed before consent is given.
+        for key in ("f8", "f9"):
+            await page.pilot.press(key)
+            await until(page.pilot, lambda: isinstance(page.app.screen, ConsentModal))
+            assert str(page.app.screen.query_one("#address", Static).content) == REMOTE
+            await page.pilot.press("escape")
+            await until(page.pilot, lambda: page.result == NOTHING_SENT)
+        assert not settings.paths.config.exists()
+        # An address that is none is said also after another provider was looked at.
         page.screen.query_one("#address", Input).value = "nonsense"
         page.screen.query_one("#provider", Select).value = "local"
         await until(page.pilot, lambda: not page.shows("address"))
@@ -195,18 +199,6 @@ async def test_a_test_says_what_the_service_does_not_take(tmp_path: Path) -> Non
             await until(page.pilot, lambda: page.result)
             assert "It does not take temperature; calls leave that out." in page.result
         assert [("temperature" in body) for body in server.bodies] == [True, False]
-
-
-async def test_nothing_is_sent_or_changed_before_consent_is_given(tmp_path: Path) -> None:
-    settings = configuration(tmp_path, provider="openai", base_url=REMOTE)
-    async with page_of(settings) as page:
-        for key in ("f8", "f9"):
-            await page.pilot.press(key)
-            await until(page.pilot, lambda: isinstance(page.app.screen, ConsentModal))
-            assert str(page.app.screen.query_one("#address", Static).content) == REMOTE
-            await page.pilot.press("escape")
-            await until(page.pilot, lambda: page.result == NOTHING_SENT)
-        assert not settings.paths.config.exists()
 
 
 async def test_connecting_stores_settings_consent_and_key_each_where_it_belongs(

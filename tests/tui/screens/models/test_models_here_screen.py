@@ -150,16 +150,6 @@ async def test_the_cursor_begins_at_the_first_model_that_does_not_answer_yet(
         await until(pilot, lambda: app.screen is app.chapter and app.session is not None)
 
 
-async def test_what_has_arrived_of_a_model_needs_no_room_again(desktop: Desktop, machine: Machine) -> None:
-    entry = catalogue.catalogue()[1]
-    partial = PartialFile(desktop.paths.models, entry)
-    partial.append(b"GGUF")
-    os.truncate(next(desktop.paths.models.glob(".*.part")), entry.bytes - 1_000)
-    machine.room = 1_000 + max(part.bytes for part in entry.parts)
-    async with on_the_screen(desktop) as (_, app):
-        assert listed(app)[-1].endswith("fits")
-
-
 async def test_what_is_found_and_what_can_be_fetched_is_listed_and_fetched_after_a_question(
     desktop: Desktop,
     machine: Machine,
@@ -242,7 +232,9 @@ async def test_after_the_fetch_the_model_answers(
         await until(pilot, lambda: app.screen is app.chapter and app.session is not None)
 
 
-async def test_what_this_machine_cannot_carry_is_refused(desktop: Desktop, machine: Machine) -> None:
+async def test_what_this_machine_cannot_carry_is_refused_and_what_has_arrived_needs_no_room_again(
+    desktop: Desktop, machine: Machine
+) -> None:
     async def refuse(pilot: Pilot[Any], app: StoryEngineApp, words: str) -> None:
         await highlight(pilot, app, QWEN)
         await pilot.press("enter")
@@ -257,6 +249,12 @@ async def test_what_this_machine_cannot_carry_is_refused(desktop: Desktop, machi
         await pilot.press("r")
         await until(pilot, lambda: listed(app)[-1].endswith("disk full"))
         await refuse(pilot, app, "The disk has no room")
+        entry = catalogue.catalogue()[1]
+        PartialFile(desktop.paths.models, entry).append(b"GGUF")
+        os.truncate(next(desktop.paths.models.glob(".*.part")), entry.bytes - 1_000)
+        machine.room = 1_000 + max(part.bytes for part in entry.parts)
+        await pilot.press("r")
+        await until(pilot, lambda: listed(app)[-1].endswith("fits"))
 
 
 async def test_names_of_servers_and_models_are_text(desktop: Desktop, machine: Machine) -> None:

@@ -98,7 +98,7 @@ def test_picture_of_a_search_in_the_raw_memory(shown: Shown) -> None:
     assert shown(search)
 
 
-def test_picture_of_a_correction_that_is_written(shown: Shown) -> None:
+def test_pictures_of_a_correction_that_is_written_and_of_a_memory_with_one(shown: Shown) -> None:
     async def write(page: ChapterPage) -> None:
         page.memory.view.focus()
         await page.pilot.press("plus")
@@ -106,17 +106,15 @@ def test_picture_of_a_correction_that_is_written(shown: Shown) -> None:
         await page.pilot.press(*"Jonas holds the lamp [/x], not Mira.")
         await settled(page.pilot)
 
-    assert shown(write)
-
-
-def test_picture_of_a_memory_with_a_correction(shown: Shown) -> None:
     async def correct(page: ChapterPage) -> None:
+        await page.pilot.press("escape", "right", "enter")
+        await page.until(lambda: page.app.screen is page.app.screen_stack[0])
         page.memory.view.focus()
         await page.session.edits.correct_canon("Jonas holds the lamp [/x], not Mira.\nIt was never lit.")
         await page.until(lambda: "never lit" in page.memory_text)
         await settled(page.pilot)
 
-    assert shown(correct)
+    assert shown(write, correct)
 
 
 async def make_remembered(engine: Engine) -> SessionId:

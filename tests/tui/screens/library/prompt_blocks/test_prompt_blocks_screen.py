@@ -326,48 +326,38 @@ async def test_the_palette_opens_the_list_in_which_variants_and_the_starting_set
         assert len(rows(screen)) == 16
 
 
-def test_picture_of_the_list(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.prepare_now(make_blocks)
-
-    async def show(pilot: Pilot[Any]) -> None:
-        screen = await list_shown(pilot)
-        await until(pilot, lambda: rows(screen) and outline(screen))
-
-    assert pictures_match(desktop.app(), run_before=show)
-
-
-def test_picture_of_the_starting_set(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+def test_pictures_without_blocks_and_of_the_starting_set(
+    desktop: Desktop, pictures_match: PicturesMatch
+) -> None:
     desktop.prepare_now(make_active)
 
-    async def show(pilot: Pilot[Any]) -> None:
-        screen = await list_shown(pilot)
-        await pilot.press("s")
-        await until(pilot, lambda: len(rows(screen)) == 16)
-
-    assert pictures_match(desktop.app(), run_before=show)
-
-
-def test_picture_without_blocks(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.prepare_now(make_active)
-
-    async def show(pilot: Pilot[Any]) -> None:
+    async def without(pilot: Pilot[Any]) -> None:
         screen = await list_shown(pilot)
         await until(pilot, lambda: screen.query_one(OutlineView).size.width)
 
-    assert pictures_match(desktop.app(), run_before=show)
+    async def starting_set(pilot: Pilot[Any]) -> None:
+        await pilot.press("s")
+        screen = pilot.app.screen
+        assert isinstance(screen, PromptBlocksScreen)
+        await until(pilot, lambda: len(rows(screen)) == 16)
+
+    assert pictures_match(desktop.app(), {"without": without, "starting_set": starting_set})
 
 
-def test_picture_of_the_editor(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+def test_pictures_of_the_list_and_of_the_editor(desktop: Desktop, pictures_match: PicturesMatch) -> None:
     desktop.prepare_now(make_blocks)
 
-    async def show(pilot: Pilot[Any]) -> None:
-        await list_shown(pilot)
+    async def shown(pilot: Pilot[Any]) -> None:
+        screen = await list_shown(pilot)
+        await until(pilot, lambda: rows(screen) and outline(screen))
+
+    async def editor(pilot: Pilot[Any]) -> None:
         await pilot.press("down", "enter")
-        editor = await editor_shown(pilot)
-        editor.query_one("#characters", Input).value = "Ines"
+        screen = await editor_shown(pilot)
+        screen.query_one("#characters", Input).value = "Ines"
         await until(pilot, lambda: "not all stored" in screen_text(pilot.app))
 
-    assert pictures_match(desktop.app(), run_before=show)
+    assert pictures_match(desktop.app(), {"list": shown, "editor": editor})
 
 
 async def test_one_block_is_opened_or_begun_for_a_key_that_comes_twice(desktop: Desktop) -> None:

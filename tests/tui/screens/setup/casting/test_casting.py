@@ -98,21 +98,6 @@ def titles(app: StoryEngineApp) -> set[str]:
 
 
 @pytest.mark.anyio
-async def test_the_model_that_a_character_is_meant_for_is_said_when_it_is_taken(desktop: Desktop) -> None:
-    async with desktop.window(make_cast) as (pilot, app):
-        await panel_of(pilot, app, Slot.RED)
-        assert app.engine is not None
-        one = (await kept(app))["Joss"]
-        await app.engine.library.characters.save(replace(one, model="far:dear [/x]"))
-        app.action_take_character()
-        await shown(pilot, app, PickScreen)
-        await pilot.press("enter")
-        await until(
-            pilot, lambda: any("the model far:dear [/x]:" in one.message for one in app._notifications)
-        )
-
-
-@pytest.mark.anyio
 async def test_a_character_is_taken_into_an_empty_slot_as_a_copy_that_can_be_undone(desktop: Desktop) -> None:
     async with desktop.window(make_cast) as (pilot, app):
         panel = await panel_of(pilot, app, Slot.RED)
@@ -176,7 +161,9 @@ async def test_each_field_is_taken_over_alone_and_either_way(desktop: Desktop) -
 
 
 @pytest.mark.anyio
-async def test_beside_another_character_in_the_slot_nothing_is_taken_unasked(desktop: Desktop) -> None:
+async def test_beside_another_character_nothing_is_taken_unasked_and_each_field_goes_either_way(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_cast) as (pilot, app):
         panel = await panel_of(pilot, app, Slot.ORANGE)
         screen = await taken(pilot, app, "down", "enter")
@@ -185,13 +172,7 @@ async def test_beside_another_character_in_the_slot_nothing_is_taken_unasked(des
         await until(pilot, lambda: panel.identity.startswith("joss keeps the lamp"))
         assert panel.agent_name == "joss"
         assert cells(screen)[1][3] == "the same"
-
-
-@pytest.mark.anyio
-async def test_what_the_library_says_besides_goes_either_way_field_by_field(desktop: Desktop) -> None:
-    async with desktop.window(make_cast) as (pilot, app):
-        panel = await panel_of(pilot, app, Slot.ORANGE)
-        screen = await taken(pilot, app, "down", "enter")
+        # So does what the library says besides.
         assert [row[0] for row in cells(screen)] == [
             "Name",
             "Identity",
@@ -200,7 +181,7 @@ async def test_what_the_library_says_besides_goes_either_way_field_by_field(desk
             "Group",
         ]
         assert [row[2] for row in cells(screen)][2:] == ["The keeper.", "Kay", "Lamp"]
-        await pilot.press("down", "down", "down", "down", "t")
+        await pilot.press("down", "down", "down", "t")
         await until(pilot, lambda: cells(screen)[4][3] == "the same")
         kara = (await kept(app))["Kara [/x]"]
         assert panel.profile == Profile(character_id=kara.id, group="Lamp")
@@ -215,7 +196,9 @@ async def test_what_the_library_says_besides_goes_either_way_field_by_field(desk
 
 
 @pytest.mark.anyio
-async def test_a_character_of_a_slot_is_kept_once(desktop: Desktop) -> None:
+async def test_a_character_of_a_slot_is_kept_once_and_the_model_of_one_that_is_taken_is_said(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_cast) as (pilot, app):
         panel = await panel_of(pilot, app, Slot.YELLOW)
         panel.focus_name()
@@ -236,12 +219,25 @@ async def test_a_character_of_a_slot_is_kept_once(desktop: Desktop) -> None:
         screen = await shown(pilot, app, CompareScreen)
         assert [row[3] for row in cells(screen)] == ["", "the same"]
         assert len(await kept(app)) == 3
+        # The model that a character is meant for is said when it is taken.
+        await app.engine.library.characters.save(replace((await kept(app))["Joss"], model="far:dear [/x]"))
+        await pilot.press("escape", "ctrl+n")
+        await until(pilot, lambda: (at := app.shown_character) is not None and at.slot is Slot.RED)
+        app.action_take_character()
+        await shown(pilot, app, PickScreen)
+        await pilot.press("enter")
+        await until(
+            pilot, lambda: any("the model far:dear [/x]:" in one.message for one in app._notifications)
+        )
 
 
 @pytest.mark.anyio
-async def test_of_an_identity_that_is_too_long_the_gm_chooses_what_goes(desktop: Desktop) -> None:
+async def test_of_an_identity_or_a_name_that_is_too_long_the_gm_chooses_what_goes(desktop: Desktop) -> None:
+    name = "Seraphina, the Guardian of the Glade in the Great Forest"
+
     async def make(engine: Engine) -> None:
         await engine.library.characters.create("Kara", "x" * 6_000)
+        await engine.library.characters.create(name, "You guard the glade.")
         await engine.create()
 
     async with desktop.window(make) as (pilot, app):
@@ -255,27 +251,18 @@ async def test_of_an_identity_that_is_too_long_the_gm_chooses_what_goes(desktop:
         await take_shortened(pilot, modal)
         assert panel.identity == "x" * 5_000
         assert (await kept(app))["Kara"].identity == "x" * 6_000
-
-
-@pytest.mark.anyio
-async def test_of_a_name_that_is_too_long_the_gm_chooses_what_goes(desktop: Desktop) -> None:
-    name = "Seraphina, the Guardian of the Glade in the Great Forest"
-
-    async def make(engine: Engine) -> None:
-        await engine.library.characters.create(name, "You guard the glade.")
-        await engine.create()
-
-    async with desktop.window(make) as (pilot, app):
-        panel = await panel_of(pilot, app, Slot.RED)
-        await taken(pilot, app, "enter")
+        await pilot.press("escape", "ctrl+n")
+        await until(pilot, lambda: (at := app.shown_character) is not None and at.slot is Slot.ORANGE)
+        await taken(pilot, app, "down", "enter")
         assert "…" in screen_text(app).splitlines()[0], "the heading is one line"
         await pilot.press("t")
         modal = await shown(pilot, app, ShortenModal)
         area = modal.query_one(CappedTextArea)
         area.replace("\n", (0, 9), area.document.end)
         await take_shortened(pilot, modal)
-        assert panel.agent_name == "Seraphina"
-        assert list(await kept(app)) == [name]
+        assert app.shown_character is not None
+        assert app.shown_character.agent_name == "Seraphina"
+        assert set(await kept(app)) == {"Kara", name}
 
 
 @pytest.mark.anyio
