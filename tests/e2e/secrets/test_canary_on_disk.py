@@ -105,8 +105,8 @@ def here() -> Iterator[Machine]:
 
 @pytest.fixture
 def unstarted() -> Iterator[Machine]:
-    """A machine on which no server runs yet, and which may stop its own."""
-    with machine(is_new=False) as made:
+    """A machine on which no server has run yet, and which may stop its own."""
+    with machine() as made:
         yield made
 
 
