@@ -133,7 +133,7 @@ async def test_a_service_without_consent_is_sent_nothing_and_its_fields_say_what
             await page.pilot.press("escape")
             await until(page.pilot, lambda: page.result == NOTHING_SENT)
         assert not settings.paths.config.exists()
-        # An address that is none is said also after another provider was looked at.
+        # An invalid address is reported after a change of provider too.
         page.screen.query_one("#address", Input).value = "nonsense"
         page.screen.query_one("#provider", Select).value = "local"
         await until(page.pilot, lambda: not page.shows("address"))
