@@ -17,6 +17,9 @@ Result = TypeVar("Result")
 class FindingScreen(OverlayScreen[Result]):
     """Shows a field with the id `find` at its key; Esc hides that first, and then leaves the screen."""
 
+    AUTO_FOCUS = ""
+    """Nothing where the list is empty: Textual would focus the hidden field, which would take every key."""
+
     _field = getters.query_one("#find", EntryField)
 
     @property

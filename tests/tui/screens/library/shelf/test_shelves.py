@@ -105,7 +105,9 @@ async def shelf_of(pilot: Pilot[Any], key: str, kind: type[ShelfScreen[Any]]) ->
     return screen
 
 
-async def test_with_chapters_alone_the_list_looks_as_it_did(desktop: Desktop) -> None:
+async def test_with_chapters_alone_the_list_looks_as_it_did_and_keys_go_on_in_an_empty_one(
+    desktop: Desktop,
+) -> None:
     async def draft(engine: Engine) -> None:
         await make_draft(engine)
 
@@ -114,6 +116,17 @@ async def test_with_chapters_alone_the_list_looks_as_it_did(desktop: Desktop) ->
         assert not screen.query_one("#shelves").display
         assert not screen.query_one("#find").display
         assert heading(screen) == "Your chapters, last played first"
+        # In an empty list nothing has the focus once a dialog closes, least of all the field that is hidden.
+        await pilot.press("1")
+        await until(pilot, lambda: isinstance(pilot.app.screen, BooksScreen))
+        books = pilot.app.screen
+        await until(pilot, lambda: books.query_one("#empty").display)
+        await pilot.press("f1")
+        await until(pilot, lambda: pilot.app.screen is not books)
+        await pilot.press("escape")
+        await until(pilot, lambda: pilot.app.screen is books)
+        await pilot.press("2")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ChaptersScreen))
 
 
 SEARCHES: tuple[tuple[str, type[ShelfScreen[Any]], dict[str, set[str]]], ...] = (
