@@ -4,6 +4,7 @@ Both are `Part.CRASH_RECOVERY`.
 """
 
 import logging
+from inspect import iscoroutine
 from typing import Any
 
 from rich.console import RenderableType
@@ -44,6 +45,9 @@ class ReportingWorkers(WorkerManager):
 
     def _remove_worker(self, worker: Worker[Any]) -> None:
         super()._remove_worker(worker)
+        if iscoroutine(worker._work):
+            # It may have been ended before it began; Python would warn about that on the terminal.
+            worker._work.close()
         has_failed = worker.state is WorkerState.ERROR and not worker.is_cancelled
         is_told = worker.exit_on_error or worker.node is self._app
         if not has_failed or is_told or not is_enabled(Part.CRASH_RECOVERY):

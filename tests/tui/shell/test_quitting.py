@@ -85,6 +85,7 @@ async def until_set(app: StoryEngineApp) -> None:
         await asyncio.sleep(0)
 
 
+@pytest.mark.needs(Part.CRASH_RECOVERY)
 async def test_work_that_quitting_ends_before_it_began_leaves_no_warning(desktop: Desktop) -> None:
     async def work() -> None:
         raise AssertionError("it is ended before")
@@ -93,6 +94,7 @@ async def test_work_that_quitting_ends_before_it_began_leaves_no_warning(desktop
         warnings.simplefilter("always")
         async with desktop.window() as (pilot, app):
             app.do(work(), group="ended")
+            app.run_worker(work(), group="ended", exit_on_error=False)
             app.workers.cancel_group(app, "ended")
             await pilot.pause()
         gc.collect(1)
