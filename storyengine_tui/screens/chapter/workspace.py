@@ -121,13 +121,13 @@ class Workspace:
     async def close(self, *, insists: bool = False) -> None:
         """Store unsaved text, settle running requests, and release the writer's lock.
 
-        With `insists`, raise StoryEngineError if typed text cannot be stored.
+        With `insists`, raise StoryEngineError if typed text cannot be stored; else it is logged and lost.
         """
         async with self._mutex:
             await self._store_editor(insists=insists)
             if insists:
                 await self._chapter.flush_or_raise()
-            await self._close()
+            await self._close(insists=insists)
 
     async def _store_editor(self, *, insists: bool) -> None:
         if self.store_editor is None:
@@ -144,10 +144,10 @@ class Workspace:
         self._is_closed = True
         await self.close()
 
-    async def _close(self) -> None:
+    async def _close(self, *, insists: bool = True) -> None:
         if self.session is None:
             return
-        await self._chapter.detach()
+        await self._chapter.detach(insists=insists)
         self.remember()
         session, self.session = self.session, None
         await session.aclose()

@@ -54,6 +54,11 @@ class AutosavedScreen(OverlayScreen[None]):
     def _problem(self) -> str:
         """The reason why a part cannot be stored as it is typed; empty if everything can."""
 
+    @property
+    def unsaved(self) -> str:
+        """The reason why a part cannot be stored."""
+        return self._problem
+
     @abstractmethod
     async def _save(self) -> None:
         """Store what can be stored; raises StoryEngineError."""

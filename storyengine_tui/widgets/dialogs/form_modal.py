@@ -13,7 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Static
 
 from core.domain.errors import StoryEngineError
-from storyengine_tui.widgets.dialogs.confirm_modal import discard_first
+from storyengine_tui.widgets.dialogs.confirm_modal import NOT_STORED, discard_first
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.text_line import show_line
 
@@ -56,6 +56,11 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
         """The contents of the fields when the dialog opened."""
         return self._begun
 
+    @property
+    def unsaved(self) -> str:
+        """That what was typed is not stored."""
+        return NOT_STORED if self.typed != self._begun else ""
+
     def compose(self) -> ComposeResult:
         """Compose the title, the fields, what was refused, and the two answers."""
         with Vertical(classes="dialog--box"):
@@ -90,7 +95,7 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
 
     def action_cancel(self) -> None:
         """Leave; if something was typed, ask first."""
-        discard_first(self, None, is_changed=self.typed != self._begun)
+        discard_first(self, None, is_changed=bool(self.unsaved))
 
 
 def field_row(label: str, field: Widget, *, has_frame: bool = False) -> Horizontal:

@@ -56,6 +56,14 @@ class StoredTextModal(TextDialog):
         """Whether the GM wrote something: it can be stored, and would be lost."""
         return self._area.text != self._begun
 
+    is_kept = False
+    """Whether a file has what is typed, from which the dialog begins at the next start."""
+
+    @property
+    def unsaved(self) -> str:
+        """What is lost of a text that no file has."""
+        return self.LOSS[1] if self.has_changes and not self.is_kept else ""
+
     @property
     def notes(self) -> Iterable[tuple[str, bool]]:
         """The lines about this text, each with whether it is above the field."""
