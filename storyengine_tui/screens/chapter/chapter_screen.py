@@ -75,6 +75,8 @@ class ChapterScreen(BatchedScreen[None]):
         self._refused: list[RequestId] = []
         """Failed requests about which the GM is being asked."""
         self._has_had_field = False
+        self.is_left_empty = False
+        """Whether no chapter is open and none is coming: one could not be opened."""
 
     def compose(self) -> ComposeResult:
         """Compose the tabs, and below them the parts that all tabs share."""

@@ -88,6 +88,7 @@ class Workspace:
 
         No session would be open then.
         """
+        self._chapter.is_left_empty = False
         opening = asyncio.create_task(work)
         self._opening.add(opening)
         opening.add_done_callback(self._opened)
@@ -95,6 +96,7 @@ class Workspace:
 
     def _opened(self, opening: asyncio.Task[None]) -> None:
         self._opening.discard(opening)
+        self._chapter.is_left_empty = self.session is None
         if not opening.cancelled() and (error := opening.exception()) is not None:
             log.warning("a chapter could not be opened or archived: %r", error)
 
