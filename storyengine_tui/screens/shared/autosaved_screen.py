@@ -36,10 +36,13 @@ class AutosavedScreen(OverlayScreen[None]):
         super().__init__()
         self._workspace = workspace
         self._session = session
-        self.autosave = Autosave(self._save, self._say_unsaved, self._say_saved)
+        self.autosave = Autosave(self._save_typed, self._say_unsaved, self._say_saved)
+        self._stored: object = None
+        """What was typed when it was stored last, or was shown first."""
 
     def on_mount(self) -> None:
         """Begin to store what is typed."""
+        self._stored = self._typed
         self._workspace.store_editor = self.flush
         self.autosave.start()
 
@@ -48,6 +51,11 @@ class AutosavedScreen(OverlayScreen[None]):
         if self._workspace.store_editor == self.flush:
             self._workspace.store_editor = None
         await self.autosave.stop()
+
+    @property
+    @abstractmethod
+    def _typed(self) -> object:
+        """The contents of the fields, as a value with an equality."""
 
     @property
     @abstractmethod
@@ -63,9 +71,21 @@ class AutosavedScreen(OverlayScreen[None]):
     async def _save(self) -> None:
         """Store what can be stored; raises StoryEngineError."""
 
-    @abstractmethod
+    async def _save_typed(self) -> None:
+        typed = self._typed
+        await self._save()
+        self._stored = typed
+
     async def flush(self) -> None:
-        """Store unsaved edits; raises StoryEngineError."""
+        """Store unsaved edits; raises StoryEngineError, also where another window writes by now."""
+        self._touch_typed()  # The last keys may not have been told of yet.
+        await self.autosave.flush()
+
+    def _touch_typed(self) -> None:
+        """Have stored what is typed, if that is anything else than what is stored."""
+        if self._typed != self._stored:
+            self._say_state("storing …")
+            self.autosave.touch()
 
     def _say_saved(self) -> None:
         self._say_state("not all stored" if self._problem else "stored")
