@@ -15,6 +15,7 @@ from textual.widgets import Button, Static
 from core.domain.errors import StoryEngineError
 from storyengine_tui.widgets.dialogs.confirm_modal import NOT_STORED, discard_first
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.text_line import show_line
 
 Typed = TypeVar("Typed")
@@ -84,14 +85,23 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
             self.call_later(lambda: self.run_worker(self._save(), group="store", exit_on_error=False))
 
     async def _save(self) -> None:
+        self._set_read_only(True)
         try:
             result = await self.store(self.typed)
-        except StoryEngineError as error:
+        except Exception as error:
             self._is_storing = False
+            self._set_read_only(False)
+            if not isinstance(error, StoryEngineError):
+                raise
             show_line(self, "#refused", f"Not stored. {error}")
             self.query_one("#refused").scroll_visible(animate=False)
         else:
             self.dismiss(result)
+
+    def _set_read_only(self, is_read_only: bool) -> None:
+        """Take no keys into the texts while they are stored: they would be lost when the dialog closes."""
+        for field in self.query(CappedTextArea):
+            field.read_only = is_read_only
 
     def action_cancel(self) -> None:
         """Leave; if something was typed, ask first."""

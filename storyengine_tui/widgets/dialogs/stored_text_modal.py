@@ -132,11 +132,13 @@ class StoredTextModal(TextDialog):
         refused = self.query_one("#text-refused", Static)
         try:
             await self._store(text)
-        except StoryEngineError as error:
-            refused.update(Content(f"Not stored. {error}"))
-            refused.display = True
+        except Exception as error:
             self._is_storing = self._area.read_only = False
             self._show_length()
+            if not isinstance(error, StoryEngineError):
+                raise
+            refused.update(Content(f"Not stored. {error}"))
+            refused.display = True
             self._area.focus()
         else:
             self._close(is_stored=True)
