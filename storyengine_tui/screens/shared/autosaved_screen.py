@@ -21,7 +21,7 @@ class EditorHost(Protocol):
     """Has what is typed stored before the chapter is left; the workspace is one."""
 
     paths: Paths
-    store_editor: Callable[[], Awaitable[None]] | None
+    editors: list[Callable[[], Awaitable[None]]]
 
 
 class AutosavedScreen(OverlayScreen[None]):
@@ -43,13 +43,13 @@ class AutosavedScreen(OverlayScreen[None]):
     def on_mount(self) -> None:
         """Begin to store what is typed."""
         self._stored = self._typed
-        self._workspace.store_editor = self.flush
+        self._workspace.editors.append(self.flush)
         self.autosave.start()
 
     async def on_unmount(self) -> None:
         """Store what is left, and stop watching."""
-        if self._workspace.store_editor == self.flush:
-            self._workspace.store_editor = None
+        if self.flush in self._workspace.editors:
+            self._workspace.editors.remove(self.flush)
         await self.autosave.stop()
 
     @property
