@@ -223,8 +223,14 @@ class AssistScreen(OverlayScreen[Taken]):
         self._show_state(f"{error} Ctrl+R tries again.")
         if self._asked is not None:
             self._focus_unless_noting(f"#{self._asked.task}")
-        if error.code in LACKING and await repair_after_failure(self.app, self._configuration, self._session):
-            self.action_ask_again()
+        if error.code in LACKING:
+            try:
+                is_met = await repair_after_failure(self.app, self._configuration, self._session)
+            except StoryEngineError as other:
+                self._show_state(str(other))
+                return
+            if is_met:
+                self.action_ask_again()
 
     # Ending
 

@@ -160,6 +160,20 @@ async def test_one_that_failed_says_why_and_is_tried_again(desktop: Desktop) -> 
         assert [call.attempt for call in await app.session.reads.artifacts()] == [1, 2]
 
 
+async def test_where_what_a_call_lacks_cannot_be_stored_that_is_said(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> bool:
+        raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, "Your consent could not be stored.")
+
+    monkeypatch.setattr("storyengine_tui.screens.setup.assist.assist_screen.repair_after_failure", fail)
+    desktop.script = script(fault=Fault.REQUEST_ERROR)
+    async with desktop.window(make_draft) as (pilot, _):
+        screen = await helped(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: "Your consent could not be stored." in said(screen))
+
+
 async def test_what_could_act_on_a_terminal_is_gone_from_a_proposal(desktop: Desktop) -> None:
     desktop.script = script(text="Calm \x1b[2J\x1b]52;c;b3duZWQ=\x07sea. [bold]No[/bold] wind.")
     async with desktop.window(make_draft) as (pilot, app):
