@@ -98,7 +98,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp):
 
     @property
     def unsaved(self) -> str:
-        """What is typed over the chapter and would be lost at the end of the program; empty if nothing is."""
+        """The loss of text over the chapter at the end of the program, in a sentence; empty without any."""
         from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 
         over = (one for one in self.screen_stack if isinstance(one, OverlayScreen) and one.is_mounted)

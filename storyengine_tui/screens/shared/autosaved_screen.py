@@ -38,7 +38,7 @@ class AutosavedScreen(OverlayScreen[None]):
         self._session = session
         self.autosave = Autosave(self._save_typed, self._say_unsaved, self._say_saved)
         self._stored: object = None
-        """What was typed when it was stored last, or was shown first."""
+        """The contents of the fields at the last save, or when they were first shown."""
 
     def on_mount(self) -> None:
         """Begin to store what is typed."""
@@ -82,7 +82,7 @@ class AutosavedScreen(OverlayScreen[None]):
         await self.autosave.flush()
 
     def _touch_typed(self) -> None:
-        """Have stored what is typed, if that is anything else than what is stored."""
+        """Store the typed text soon, if it differs from the stored one."""
         if self._typed != self._stored:
             self._say_state("storing …")
             self.autosave.touch()

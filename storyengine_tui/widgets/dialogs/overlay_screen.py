@@ -29,7 +29,7 @@ class OverlayScreen(Screen[ScreenResultType]):
 
     @property
     def unsaved(self) -> str:
-        """What would be lost if the program ended now, in a sentence; empty if nothing would be."""
+        """The loss if the program ended now, in a sentence; empty if there would be none."""
         return ""
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:

@@ -61,7 +61,7 @@ class StoredTextModal(TextDialog):
 
     @property
     def unsaved(self) -> str:
-        """What is lost of a text that no file has."""
+        """The loss of a text that no file has."""
         return self.LOSS[1] if self.has_changes and not self.is_kept else ""
 
     @property

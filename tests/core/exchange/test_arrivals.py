@@ -146,4 +146,4 @@ def test_a_dropped_file_of_a_folder_that_cannot_be_looked_into_is_no_file_to_imp
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "is_file", refuse)
-    assert droppable_file("'/root/kara.json'") == ""
+    assert droppable_file("'/closed/kara.json'") == ""

@@ -238,7 +238,7 @@ class EntryScreen(LorebookEditorScreen):
 
     @property
     def unsaved(self) -> str:
-        """What is wrong with a field, which cannot be stored as it is typed."""
+        """The problem of a field that cannot be stored as it is typed."""
         return self._typed.put_into(self._begun)[1] if self._is_open and self._editor.can_write else ""
 
     def say_saved(self) -> None:
