@@ -78,7 +78,10 @@ def dropped_paths(text: str) -> tuple[Path, ...]:
 def droppable_file(text: str) -> str:
     """Return the name of the first file that was dropped, where all of them may be imported; else nothing."""
     paths = dropped_paths(text)
-    may_be = all(path.suffix.casefold() in (*ENDINGS, CHAT_ENDING) and path.is_file() for path in paths)
+    try:
+        may_be = all(path.suffix.casefold() in (*ENDINGS, CHAT_ENDING) and path.is_file() for path in paths)
+    except OSError:  # a folder that cannot be looked into
+        return ""
     return clean_line(paths[0].name) if paths and may_be else ""
 
 

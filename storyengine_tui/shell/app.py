@@ -256,9 +256,16 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         if first is not None:
             self.screen.set_focus(first)
 
-    def action_leave(self, *, is_forced: bool = False) -> None:
-        """Store everything and quit; unless forced, stay and say so when something cannot be stored."""
-        self.run_worker(self.leave(is_forced=is_forced), group="leave", exit_on_error=False)
+    def action_leave(self, *, is_forced: bool = False, discards: bool = False) -> None:
+        """Store everything and quit; unless forced, stay and say so when something cannot be stored.
+
+        What is typed in a dialog is asked about, unless it is forced or `discards` that.
+        """
+        unsaved = "" if is_forced or discards else self.unsaved
+        if unsaved:
+            self.ask_to_discard(unsaved, partial(self.action_leave, discards=True))
+        else:
+            self.run_worker(self.leave(is_forced=is_forced), group="leave", exit_on_error=False)
 
     @on(ExitApp)
     def _store_before_the_end(self, event: ExitApp) -> None:
@@ -282,6 +289,8 @@ class StoryEngineApp(OverlayApp, ThemedApp):
             if not is_forced:
                 self._is_leaving = False
                 self.chapter.feedback.show_leave_failure(error)
+                if self.screen is not self.chapter:  # which has the question whether to quit all the same
+                    self.notify(str(error), severity="warning", markup=False)
                 return
             log.error("typed text could not be stored before quitting: %s", error)
         except BaseException:  # a bug; the GM can go on, and leave again

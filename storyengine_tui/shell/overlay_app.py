@@ -96,6 +96,22 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp):
         # There is no screen before the first one is pushed and after the last one is removed.
         return bool(self.screen_stack) and self.screen is self.chapter
 
+    @property
+    def unsaved(self) -> str:
+        """The loss of text over the chapter at the end of the program, in a sentence; empty without any."""
+        from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
+
+        over = (one for one in self.screen_stack if isinstance(one, OverlayScreen) and one.is_mounted)
+        return next(filter(None, (one.unsaved for one in over)), "")
+
+    def ask_to_discard(self, loss: str, leave: Callable[[], object]) -> None:
+        """Ask whether to quit all the same, unless another question on the screen is to be answered first."""
+        from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
+
+        if not isinstance(self.screen, ConfirmModal):
+            title = "Quit without storing it?"
+            ask_first(self, ConfirmModal(title, loss, confirm="Quit", cancel="Keep writing"), leave)
+
     async def action_go_on(self, step: int) -> None:
         """Focus the next field or the one before; a page may choose which."""
         focused = self.screen.focused

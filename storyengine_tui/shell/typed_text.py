@@ -37,7 +37,8 @@ class TypedText:
         chapter.touch()
         if not chapter.is_active:
             return self._type_below(event)
-        if isinstance(event, events.Key) and event.key in LEADING and not chapter.has_session:
+        is_coming = not (chapter.has_session or chapter.is_left_empty)
+        if isinstance(event, events.Key) and event.key in LEADING and is_coming:
             chapter.early.leads_to = event.key
             return True
         if chapter.has_no_field_yet and chapter.early.capture(event):

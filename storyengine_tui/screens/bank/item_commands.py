@@ -93,7 +93,8 @@ class ItemCommands:
         except StoryEngineError as error:
             self._owner.notify(str(error), severity="warning", markup=False)
         else:
-            if self._owner.is_attached:
+            # Not a dialog that is being removed: its parts may be gone already.
+            if self._owner.is_attached and self._owner.screen in self._owner.app.screen_stack:
                 self._said(outcome)
 
     def _switch(self, act: Act, items: Sequence[Item], *, are_out: bool) -> None:

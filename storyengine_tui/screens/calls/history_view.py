@@ -50,6 +50,8 @@ class HistoryView(CallsView):
     async def reload(self) -> None:
         """Read the calls; raises StoryEngineError."""
         artifacts = await self._session.reads.artifacts()
+        if not artifacts:
+            await self._session.reads.load()  # A chapter that another window has purged is refused.
         requests = await self._session.reads.requests()
         self._calls = call_rows.calls_of(artifacts, requests)[::-1]
         self._has_costs = call_rows.is_spent(self._calls)

@@ -53,6 +53,8 @@ class MoneyView(CallsView):
         """Read the ledger; raises StoryEngineError."""
         of = None if self._is_all else self._session_id
         self._entries, self._unreadable = await self._engine.ledger(of)
+        if of is not None and not self._entries:
+            await self._engine.reader(of).load()  # A chapter that another window has purged is refused.
         self.show()
 
     def action_sum_by(self, step: int) -> None:

@@ -1,5 +1,6 @@
 """The chapter's screen: three tabs across the top, one pane each (design 10)."""
 
+import logging
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -11,6 +12,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import TabbedContent
 
+from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from storyengine_tui.screens.chapter.early_input import EarlyKeys, EarlyPanel
 from storyengine_tui.screens.chapter.feedback import Feedback
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from core.engine.sync.subscriptions import Listener
     from storyengine_tui.bootstrap import Configuration
     from storyengine_tui.screens.setup.setup_pane import SetupPane
+
+log = logging.getLogger(__name__)
 
 TAB_KEYS = Binding.Group("Tabs")
 
@@ -71,6 +75,8 @@ class ChapterScreen(BatchedScreen[None]):
         self._refused: list[RequestId] = []
         """Failed requests about which the GM is being asked."""
         self._has_had_field = False
+        self.is_left_empty = False
+        """Whether no chapter is open and none is coming: one could not be opened."""
 
     def compose(self) -> ComposeResult:
         """Compose the tabs, and below them the parts that all tabs share."""
@@ -209,11 +215,19 @@ class ChapterScreen(BatchedScreen[None]):
             self._pages.active = tab
             raise InvalidInputError(why)
 
-    async def detach(self) -> None:
-        """Store what is typed and detach from the session; raises StoryEngineError when that fails."""
+    async def detach(self, *, insists: bool = True) -> None:
+        """Store what is typed and detach from the session.
+
+        With `insists`, raises StoryEngineError when that fails, and stays attached.
+        """
         if self._session is None:
             return
-        await self.flush()
+        try:
+            await self.flush()
+        except StoryEngineError as error:
+            if insists:
+                raise
+            log.error("typed text could not be stored: %s", error)
         # A worker that still fills a page would write into pages that are being detached.
         for group in ("attach", "hear", "prepare"):
             self.workers.cancel_group(self, group)

@@ -29,8 +29,8 @@ class Workspace:
         self._mutex = asyncio.Lock()
         self.engine: Engine | None = None
         self.session: SessionHandle | None = None
-        self.store_editor: Callable[[], Awaitable[None]] | None = None
-        """Stores what is typed over the chapter, while something is; raises StoryEngineError."""
+        self.editors: list[Callable[[], Awaitable[None]]] = []
+        """Each stores what is typed in one screen over the chapter; raises StoryEngineError."""
         self._is_closed = False
         self._opening: set[asyncio.Task[None]] = set()
         """Tasks that open a session; `close` waits for them by the mutex."""
@@ -88,6 +88,7 @@ class Workspace:
 
         No session would be open then.
         """
+        self._chapter.is_left_empty = False
         opening = asyncio.create_task(work)
         self._opening.add(opening)
         opening.add_done_callback(self._opened)
@@ -95,6 +96,7 @@ class Workspace:
 
     def _opened(self, opening: asyncio.Task[None]) -> None:
         self._opening.discard(opening)
+        self._chapter.is_left_empty = self.session is None
         if not opening.cancelled() and (error := opening.exception()) is not None:
             log.warning("a chapter could not be opened or archived: %r", error)
 
@@ -102,6 +104,7 @@ class Workspace:
         async with self._mutex:
             if self._is_closed or (self.session is not None and self.session.id == session_id):
                 return
+            await self._store_editors(insists=False)  # What cannot be stored stays on its screen.
             await self._chapter.flush_or_raise()
             await self._close()
             self._chapter.feedback.show_progress("Opening the chapter …")
@@ -121,33 +124,32 @@ class Workspace:
     async def close(self, *, insists: bool = False) -> None:
         """Store unsaved text, settle running requests, and release the writer's lock.
 
-        With `insists`, raise StoryEngineError if typed text cannot be stored.
+        With `insists`, raise StoryEngineError if typed text cannot be stored; else it is logged and lost.
         """
         async with self._mutex:
-            await self._store_editor(insists=insists)
+            await self._store_editors(insists=insists)
             if insists:
                 await self._chapter.flush_or_raise()
-            await self._close()
+            await self._close(insists=insists)
 
-    async def _store_editor(self, *, insists: bool) -> None:
-        if self.store_editor is None:
-            return
-        try:
-            await self.store_editor()
-        except StoryEngineError as error:
-            if insists:
-                raise
-            log.error("what is typed over the chapter could not be stored: %s", error)
+    async def _store_editors(self, *, insists: bool) -> None:
+        for store in tuple(self.editors):
+            try:
+                await store()
+            except StoryEngineError as error:
+                if insists:
+                    raise
+                log.error("what is typed over the chapter could not be stored: %s", error)
 
     async def close_for_good(self) -> None:
         """Close, and prevent that a start that is still running opens a session."""
         self._is_closed = True
         await self.close()
 
-    async def _close(self) -> None:
+    async def _close(self, *, insists: bool = True) -> None:
         if self.session is None:
             return
-        await self._chapter.detach()
+        await self._chapter.detach(insists=insists)
         self.remember()
         session, self.session = self.session, None
         await session.aclose()
@@ -190,6 +192,7 @@ class Workspace:
             await self.require_engine().archive(session_id)
             return
         await self.ask_to_leave()
+        await self._store_editors(insists=True)
         await self._chapter.flush_or_raise()
         await self._to_the_end(self._archive(session))
 

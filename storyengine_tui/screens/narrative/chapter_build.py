@@ -18,7 +18,7 @@ from core.engine.sync import notifications
 from core.ledger.sums import dollars
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell
 from storyengine_tui.screens.narrative.download_row import DeliveryRow
-from storyengine_tui.screens.narrative.draft_cell import DraftCell
+from storyengine_tui.screens.narrative.draft_cell import DraftCell, LiveDraft
 from storyengine_tui.screens.narrative.narrative_view import NarrativeView, failure_banner, narrative_view
 from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import SessionTab
@@ -66,9 +66,11 @@ class ChapterBuild:
     # What is going on
 
     def show_drafts(self, drafts: Sequence[NarrativeDraft], running: NarrativeRequest | None) -> None:
-        """Show the versions of another session, of which one may be written now."""
+        """Show the versions that were read, of which one may be written now: what came of that stays."""
+        is_known = running is not None and running.id == self._request_id
+        live = self._draft.live if is_known else None
         self._request_id = running.id if running else None
-        self._draft.show_drafts(drafts, is_being_written=running is not None)
+        self._draft.show_drafts(drafts, (live or LiveDraft()) if running else None)
 
     def forget(self) -> None:
         """Drop what was said of the session before."""
@@ -179,8 +181,9 @@ class ChapterBuild:
             if not narrative_view(session).can_build:
                 return
             await session.build_narrative(viewpoint=viewpoint)
-        self._draft.view.focus(scroll_visible=False)
-        self._page.call_after_refresh(self._scroll_to_draft)
+        if self._page.shows(session):
+            self._draft.view.focus(scroll_visible=False)
+            self._page.call_after_refresh(self._scroll_to_draft)
 
     def _scroll_to_draft(self) -> None:
         """Scroll to the new version, unless it has failed: then the banner that says why is in view."""

@@ -152,12 +152,12 @@ class DraftCell(Vertical):
         text = self.shown or self.live
         return text.text if text else ""
 
-    def show_drafts(self, drafts: Sequence[NarrativeDraft], *, is_being_written: bool) -> None:
-        """Show the versions of another session: the newest, or the one that is being written."""
+    def show_drafts(self, drafts: Sequence[NarrativeDraft], live: LiveDraft | None = None) -> None:
+        """Show the versions of another session: the newest, or `live`, which is being written."""
         self.drafts = list(drafts)
         self._viewpoints = {}
-        self.live = LiveDraft() if is_being_written else None
-        self._chosen = LIVE if is_being_written else self._newest
+        self.live = live
+        self._chosen = LIVE if live is not None else self._newest
         self._show_choice(from_top=True)
 
     def name_viewpoints(self, viewpoints: Mapping[RequestId, str]) -> None:

@@ -110,8 +110,8 @@ class AgentPanel(Vertical):
 
     @property
     def is_editable(self) -> bool:
-        """Whether the texts can be changed."""
-        return not self._name_field.read_only
+        """Whether the texts can be changed: not those of a chapter that was left."""
+        return self.is_attached and not self._name_field.read_only
 
     def room_for(self, field: SharedField) -> int:
         """Return how many characters a field has at most."""

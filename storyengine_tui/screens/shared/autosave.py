@@ -1,10 +1,12 @@
 """Stores what is typed within a second of the last key; saves never overlap (design 10)."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 
-from core.domain.errors import SessionLockedError, StoryEngineError
+from core.domain.errors import ErrorCode, SessionLockedError, StoryEngineError
 
+log = logging.getLogger(__name__)
 DEBOUNCE_SECONDS = 0.3
 """Seconds without a key after which a text is stored."""
 MAX_DELAY_SECONDS = 0.5
@@ -72,11 +74,22 @@ class Autosave:
             await self._debounce()
             try:
                 await self.flush()
-            except StoryEngineError as error:
-                self._on_error(error)
+            except Exception as error:  # noqa: BLE001 - a bug must not end the saving
+                self._tell(error)
                 await asyncio.sleep(RETRY_SECONDS)
                 self._touched.set()
             await asyncio.sleep(self.rest_seconds)
+
+    def _tell(self, error: Exception) -> None:
+        """Report a save that failed; after a bug, of this report too, the next save is tried all the same."""
+        try:
+            if isinstance(error, StoryEngineError):
+                self._on_error(error)
+            else:
+                log.error("a bug while typed text was stored", exc_info=error)
+                self._on_error(StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED))
+        except Exception:
+            log.exception("a bug while the page was told of it")
 
     async def _debounce(self) -> None:
         loop = asyncio.get_running_loop()

@@ -21,7 +21,7 @@ class EditorHost(Protocol):
     """Has what is typed stored before the chapter is left; the workspace is one."""
 
     paths: Paths
-    store_editor: Callable[[], Awaitable[None]] | None
+    editors: list[Callable[[], Awaitable[None]]]
 
 
 class AutosavedScreen(OverlayScreen[None]):
@@ -36,31 +36,56 @@ class AutosavedScreen(OverlayScreen[None]):
         super().__init__()
         self._workspace = workspace
         self._session = session
-        self.autosave = Autosave(self._save, self._say_unsaved, self._say_saved)
+        self.autosave = Autosave(self._save_typed, self._say_unsaved, self._say_saved)
+        self._stored: object = None
+        """The contents of the fields at the last save, or when they were first shown."""
 
     def on_mount(self) -> None:
         """Begin to store what is typed."""
-        self._workspace.store_editor = self.flush
+        self._stored = self._typed
+        self._workspace.editors.append(self.flush)
         self.autosave.start()
 
     async def on_unmount(self) -> None:
         """Store what is left, and stop watching."""
-        if self._workspace.store_editor == self.flush:
-            self._workspace.store_editor = None
+        if self.flush in self._workspace.editors:
+            self._workspace.editors.remove(self.flush)
         await self.autosave.stop()
+
+    @property
+    @abstractmethod
+    def _typed(self) -> object:
+        """The contents of the fields, as a value with an equality."""
 
     @property
     @abstractmethod
     def _problem(self) -> str:
         """The reason why a part cannot be stored as it is typed; empty if everything can."""
 
+    @property
+    def unsaved(self) -> str:
+        """The reason why a part cannot be stored."""
+        return self._problem
+
     @abstractmethod
     async def _save(self) -> None:
         """Store what can be stored; raises StoryEngineError."""
 
-    @abstractmethod
+    async def _save_typed(self) -> None:
+        typed = self._typed
+        await self._save()
+        self._stored = typed
+
     async def flush(self) -> None:
-        """Store unsaved edits; raises StoryEngineError."""
+        """Store unsaved edits; raises StoryEngineError, also where another window writes by now."""
+        self._touch_typed()  # The last keys may not have been told of yet.
+        await self.autosave.flush()
+
+    def _touch_typed(self) -> None:
+        """Store the typed text soon, if it differs from the stored one."""
+        if self._typed != self._stored:
+            self._say_state("storing …")
+            self.autosave.touch()
 
     def _say_saved(self) -> None:
         self._say_state("not all stored" if self._problem else "stored")

@@ -1,7 +1,7 @@
 """A question with Confirm and Cancel, where Cancel has the focus."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from textual import on
 from textual.app import App, ComposeResult
@@ -15,6 +15,7 @@ from core.text.cleaning import clean
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
 
 Result = TypeVar("Result")
+NOT_STORED: Final = "Your text is not stored, and will be lost."
 
 
 def ask_first(app: App[Any], question: Screen[bool], then: Callable[[], object]) -> None:
@@ -30,8 +31,7 @@ def ask_first(app: App[Any], question: Screen[bool], then: Callable[[], object])
 def discard_first(dialog: Screen[Result], result: Result | None, *, is_changed: bool) -> None:
     """Close a dialog with `result`; ask first where something is typed that is not stored."""
     if is_changed:
-        text = "Your text is not stored, and will be lost."
-        question = ConfirmModal("Discard the changes?", text, confirm="Discard", cancel="Keep writing")
+        question = ConfirmModal("Discard the changes?", NOT_STORED, confirm="Discard", cancel="Keep writing")
         ask_first(dialog.app, question, lambda: dialog.dismiss(result))
     else:
         dialog.dismiss(result)

@@ -13,8 +13,9 @@ from textual.widget import Widget
 from textual.widgets import Button, Static
 
 from core.domain.errors import StoryEngineError
-from storyengine_tui.widgets.dialogs.confirm_modal import discard_first
+from storyengine_tui.widgets.dialogs.confirm_modal import NOT_STORED, discard_first
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.text_line import show_line
 
 Typed = TypeVar("Typed")
@@ -56,6 +57,11 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
         """The contents of the fields when the dialog opened."""
         return self._begun
 
+    @property
+    def unsaved(self) -> str:
+        """That what was typed is not stored."""
+        return NOT_STORED if self.typed != self._begun else ""
+
     def compose(self) -> ComposeResult:
         """Compose the title, the fields, what was refused, and the two answers."""
         with Vertical(classes="dialog--box"):
@@ -79,18 +85,27 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
             self.call_later(lambda: self.run_worker(self._save(), group="store", exit_on_error=False))
 
     async def _save(self) -> None:
+        self._set_read_only(True)
         try:
             result = await self.store(self.typed)
-        except StoryEngineError as error:
+        except Exception as error:
             self._is_storing = False
+            self._set_read_only(False)
+            if not isinstance(error, StoryEngineError):
+                raise
             show_line(self, "#refused", f"Not stored. {error}")
             self.query_one("#refused").scroll_visible(animate=False)
         else:
             self.dismiss(result)
 
+    def _set_read_only(self, is_read_only: bool) -> None:
+        """Take no keys into the texts while they are stored: they would be lost when the dialog closes."""
+        for field in self.query(CappedTextArea):
+            field.read_only = is_read_only
+
     def action_cancel(self) -> None:
         """Leave; if something was typed, ask first."""
-        discard_first(self, None, is_changed=self.typed != self._begun)
+        discard_first(self, None, is_changed=bool(self.unsaved))
 
 
 def field_row(label: str, field: Widget, *, has_frame: bool = False) -> Horizontal:

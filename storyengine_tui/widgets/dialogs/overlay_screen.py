@@ -27,6 +27,11 @@ class OverlayScreen(Screen[ScreenResultType]):
 
     _waiting_result: tuple[ScreenResultType | None] | None = None
 
+    @property
+    def unsaved(self) -> str:
+        """The loss if the program ended now, in a sentence; empty if there would be none."""
+        return ""
+
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close with this result: now, or once no other screen is over it; the first result counts."""
         if self.is_active:

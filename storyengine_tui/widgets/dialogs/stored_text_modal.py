@@ -56,6 +56,14 @@ class StoredTextModal(TextDialog):
         """Whether the GM wrote something: it can be stored, and would be lost."""
         return self._area.text != self._begun
 
+    is_kept = False
+    """Whether a file has what is typed, from which the dialog begins at the next start."""
+
+    @property
+    def unsaved(self) -> str:
+        """The loss of a text that no file has."""
+        return self.LOSS[1] if self.has_changes and not self.is_kept else ""
+
     @property
     def notes(self) -> Iterable[tuple[str, bool]]:
         """The lines about this text, each with whether it is above the field."""
@@ -124,11 +132,13 @@ class StoredTextModal(TextDialog):
         refused = self.query_one("#text-refused", Static)
         try:
             await self._store(text)
-        except StoryEngineError as error:
-            refused.update(Content(f"Not stored. {error}"))
-            refused.display = True
+        except Exception as error:
             self._is_storing = self._area.read_only = False
             self._show_length()
+            if not isinstance(error, StoryEngineError):
+                raise
+            refused.update(Content(f"Not stored. {error}"))
+            refused.display = True
             self._area.focus()
         else:
             self._close(is_stored=True)

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from core.exchange.arrivals import LONGEST_PATHS, MOST_PATHS, Arrival, ArrivalKind, arrival_of, dropped_paths
+from core.exchange.arrivals import (
+    LONGEST_PATHS,
+    MOST_PATHS,
+    Arrival,
+    ArrivalKind,
+    arrival_of,
+    droppable_file,
+    dropped_paths,
+)
 from core.library.refusal import FileRefusedError
 from tests.core.library.cards.card_samples import V1, V2, V3, packed, picture, t_ext, text_of
 
@@ -129,3 +137,13 @@ def test_what_is_nothing_of_these_is_refused_in_one_sentence(content: bytes, sai
     with pytest.raises(FileRefusedError, match=r"^[^\n]+\.$") as refused:
         arrived(content)
     assert refused.value.message.startswith(said)
+
+
+def test_a_dropped_file_of_a_folder_that_cannot_be_looked_into_is_no_file_to_import(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    assert droppable_file("'/closed/kara.json'") == ""

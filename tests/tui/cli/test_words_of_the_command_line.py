@@ -39,6 +39,7 @@ def test_ids_are_shown_as_long_as_they_must_be_to_differ() -> None:
         ("present last Kara --everyone", "Choose one of NAME and --everyone."),
         ("away last Kara --back --until 9", "Choose one of --until and --back."),
         ("away last --back", "Name who is back."),
+        ("away last --until 9", "Name who is away."),
         ("cast proposals --take 1 --take 2 --drop 2", "Proposal 2 cannot be taken and dropped."),
     ],
 )

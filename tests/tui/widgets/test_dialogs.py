@@ -5,9 +5,14 @@ from typing import Any
 import pytest
 from textual.events import AppBlur, AppFocus
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Button
 
+from core.library.characters.character import Trait
+from core.library.characters.nature import Nature
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
+from storyengine_tui.screens.library.cast.nature_screen import NatureModal
+from storyengine_tui.screens.play.actions.take_modals import ReplyModal
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.screens.system.help_screen import HelpScreen
 from storyengine_tui.screens.system.welcome_modal import WelcomeModal
@@ -16,6 +21,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.key_line import KeyLine
 from tests.tui.conftest import settled
 from tests.tui.engine_app import Desktop, make_active, make_draft, until
+from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = pytest.mark.anyio
 
@@ -129,3 +135,29 @@ async def test_a_chapter_that_opened_while_nobody_looked_is_written_in_once_some
         app.post_message(AppFocus())
         await until(pilot, lambda: app.focused is app.chapter.query_one("#world"))
         await app.close_everything()
+
+
+@pytest.mark.parametrize("kind", ["text", "form"])
+async def test_a_text_whose_storing_met_a_bug_can_be_stored_again(kind: str) -> None:
+    stored: list[str] = []
+
+    async def store(made: str | Nature) -> None:
+        stored.append(made if isinstance(made, str) else made.name)
+        if len(stored) == 1:
+            raise ZeroDivisionError("a bug in the store")
+
+    dialog: Screen[bool] = (
+        ReplyModal(store, 100) if kind == "text" else NatureModal(Trait(name=""), store, is_new=True)
+    )
+    app = WidgetApp(list)
+    async with app.run_test() as pilot:
+        app.push_screen(dialog)
+        await pilot.pause()
+        await pilot.press(*"ab")
+        for number in (1, 2):
+            dialog.query(".action").first(Button).press()
+            await settled(pilot)
+            assert len(stored) == number
+            await pilot.press("c")
+        assert stored == ["ab", "abc"]
+        assert app.screen is not dialog

@@ -39,8 +39,8 @@ async def away(
 ) -> None:
     """Say who is away from a chapter, send characters away, or bring them back."""
     refuse_together(**{"--until": until, "--back": back})
-    if back and not names:
-        raise typer.BadParameter("Name who is back.")
+    if (back or until) and not names:
+        raise typer.BadParameter(f"Name who is {'back' if back else 'away'}.")
     async with closed_chapter(session) as closed:
         if names:
             await closed.apply(_leaving(names, until, is_back=back))

@@ -43,6 +43,7 @@ class IdentityModal(StoredTextModal):
     EFFECT = f"{COPIES_STAY} A chapter has room for 5,000 characters."
     PLACEHOLDER = IDENTITY_PLACEHOLDER
     LOSS = ("Discard the changes?", "Your changes of the identity are not stored, and will be lost.")
+    is_kept = True
 
     def __init__(self, library: "CharacterLibrary", character: LibraryCharacter, kept: KeptText) -> None:
         typed = kept.read()

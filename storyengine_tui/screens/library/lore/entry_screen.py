@@ -20,6 +20,7 @@ from storyengine_tui.screens.library.lore.lorebook_editor import LorebookEditor
 from storyengine_tui.screens.library.lore.lorebook_editor_screen import LorebookEditorScreen
 from storyengine_tui.screens.library.lore.typed_entry import LOGICS, POSITIONS, SWITCHES, TypedEntry
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.fields.tick import Tick
@@ -31,6 +32,7 @@ LONGEST_NUMBER: Final = 8
 TOO_LONG: Final = "This text is longer than {:,} characters: it is kept as it is, and cannot be edited here."
 REST: Final = "Seldom needed"
 NOT_ALL_STORED: Final = "not all stored"
+LEAVE: Final = "Leave without storing all of it?"
 NOT_HERE: Final = "In chapters: tags of the card, kinds normal and continue, of these texts the first two"
 MATCHED: Final = (
     ("description", "matches_description"),
@@ -234,10 +236,14 @@ class EntryScreen(LorebookEditorScreen):
             except StoryEngineError as error:
                 self.say_unsaved(error)
 
+    @property
+    def unsaved(self) -> str:
+        """The problem of a field that cannot be stored as it is typed."""
+        return self._typed.put_into(self._begun)[1] if self._is_open and self._editor.can_write else ""
+
     def say_saved(self) -> None:
         """Say whether all that is typed is stored."""
-        problem = self._typed.put_into(self._begun)[1] if self._is_open else ""
-        self.say_state(NOT_ALL_STORED if problem else "stored")
+        self.say_state(NOT_ALL_STORED if self.unsaved else "stored")
 
     def show_again(self) -> None:
         """Stay as typed: the fields are newer than the stored entry."""
@@ -247,13 +253,20 @@ class EntryScreen(LorebookEditorScreen):
         self._leave()
 
     def action_close(self) -> None:
-        """Go back; what is typed is in the book, and the list says when it is stored."""
+        """Go back; what is typed is in the book, and the list says when it is stored.
+
+        A field that cannot be stored is asked about.
+        """
         try:
             self._collect()
         except StoryEngineError as error:
             self.say_unsaved(error)
             return
-        self._leave()
+        if not (problem := self.unsaved):
+            self._leave()
+        elif self.is_active:  # Esc may come twice.
+            question = ConfirmModal(LEAVE, problem, confirm="Leave", cancel="Keep writing")
+            ask_first(self.app, question, self._leave)
 
     def _leave(self) -> None:
         self._is_open = False

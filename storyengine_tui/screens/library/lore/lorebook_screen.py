@@ -94,8 +94,8 @@ class LorebookScreen(LorebookEditorScreen, FindingScreen[None]):
     async def on_unmount(self) -> None:
         """Stop storing."""
         if self.editor is not None:
-            if self.workspace.store_editor == self.editor.flush:
-                self.workspace.store_editor = None
+            if self.editor.flush in self.workspace.editors:
+                self.workspace.editors.remove(self.editor.flush)
             await self.editor.autosave.stop()
         if self._text is not None:
             self._text.close()
@@ -116,7 +116,7 @@ class LorebookScreen(LorebookEditorScreen, FindingScreen[None]):
         kept = await self._library.by_id(self._kept.id)
         editor = self.editor = LorebookEditor(self._library, kept, await self._library.read(kept), typed.kept)
         editor.autosave.start()
-        self.workspace.store_editor = editor.flush
+        self.workspace.editors.append(editor.flush)
         found = editor.recover()
         if found is not None:
             self._note = f"What you last typed in “{found}” is here again"

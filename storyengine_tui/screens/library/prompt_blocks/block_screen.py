@@ -106,13 +106,6 @@ class BlockScreen(AutosavedScreen):
     def _value(self, field: str) -> str:
         return self.query_one(f"#{field}", Input).value
 
-    async def flush(self) -> None:
-        """Store what was typed and is not stored yet; raises StoryEngineError."""
-        if self._session.can(Command.EDIT_PROMPT_BLOCKS):
-            # The last keys may not have been told of yet.
-            self.autosave.touch()
-            await self.autosave.flush()
-
     async def _save(self) -> None:
         """Store what can be stored; what leaves no room for the model is stored switched off."""
         snapshot = self._session.snapshot
@@ -149,9 +142,6 @@ class BlockScreen(AutosavedScreen):
     @on(Select.Changed)
     def _touch(self, event: CappedTextArea.Edited | Input.Changed | Select.Changed) -> None:
         event.stop()
-        if not self._session.can(Command.EDIT_PROMPT_BLOCKS):
-            return
         self.query_one(CharCounter).show(self._text.length)
         self.query_one("#problem", Static).update(Content(self._problem))
-        self._say_state("storing …")
-        self.autosave.touch()
+        self._touch_typed()

@@ -80,6 +80,7 @@ class BankPart:
         accesses = await self._page.perform(session.bank.accesses())
         chapters = await self._page.perform(session.earlier.chapters())
         if items is None or counting is None or accesses is None or chapters is None:
+            self._is_outdated |= self._page.shows(session)  # A banner says so; the next notice tries again.
             return
         shown_too = chapters if self._cell.bank.is_wide else ()
         # Only this chapter changes those of its own; which of the others still count is asked again.

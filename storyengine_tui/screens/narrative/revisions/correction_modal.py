@@ -59,7 +59,7 @@ class CorrectionModal(StoredTextModal):
             self._store_for_chosen, min(LONGEST_CORRECTION, room), kept.read() if kept is not None else ""
         )
         self._store_for = store
-        self._kept = kept
+        self._kept, self.is_kept = kept, kept is not None
         self._roster = roster
 
     @property

@@ -16,8 +16,9 @@ from core.domain.errors import IllegalCommandError, StoryEngineError
 from core.domain.slot import Slot
 from core.domain.story.secret import Secret, label_of
 from core.engine.session.session_handle import SessionHandle
-from core.text.cleaning import clean_line
+from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
+from storyengine_tui.widgets.dialogs.confirm_modal import NOT_STORED
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, run_binding_now
 from storyengine_tui.widgets.fields.one_line import LineField
@@ -146,6 +147,11 @@ class NarrationModal(AddedLineModal):
     def typed(self) -> str:
         """The text that was not stored."""
         return self._area.text
+
+    @property
+    def unsaved(self) -> str:
+        """That the line is not stored: the next such dialog begins with it only until the program ends."""
+        return "" if is_blank(self.typed) else NOT_STORED
 
     def kept(self, *, is_stored: bool) -> str:
         """Return what is not stored yet."""

@@ -17,6 +17,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.permission.call_permission import repair_after_failure
+from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -25,6 +26,7 @@ from storyengine_tui.widgets.key_line import KeyLine
 
 LACKING = (ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED, ErrorCode.LLM_REQUEST_ERROR)
 """Failures after which the GM may be asked for the missing consent, limit or setting."""
+NOT_PUT = "Your text is another one by now, so the proposal was not put into it; F7 has the call."
 NOTHING_YET = "Choose a kind of proposal. Your text stays as it is until you take a proposal."
 
 
@@ -221,8 +223,14 @@ class AssistScreen(OverlayScreen[Taken]):
         self._show_state(f"{error} Ctrl+R tries again.")
         if self._asked is not None:
             self._focus_unless_noting(f"#{self._asked.task}")
-        if error.code in LACKING and await repair_after_failure(self.app, self._configuration, self._session):
-            self.action_ask_again()
+        if error.code in LACKING:
+            try:
+                is_met = await repair_after_failure(self.app, self._configuration, self._session)
+            except StoryEngineError as other:
+                self._show_state(str(other))
+                return
+            if is_met:
+                self.action_ask_again()
 
     # Ending
 
@@ -242,7 +250,10 @@ class AssistScreen(OverlayScreen[Taken]):
         """Stop the call; what it has cost is on record."""
         if self._is_asking and self._request is not None:
             stop = self._session.assist.stop(self._request.id)
-            self.run_worker(stop, group="stop", exit_on_error=False)
+            run_in_background(self, stop, group="stop", failed=self._say_not_stopped)
+
+    def _say_not_stopped(self, error: StoryEngineError) -> None:
+        self.notify(str(error), severity="warning", markup=False)
 
     @on(Button.Pressed, "#take")
     def _accept(self) -> None:
@@ -256,7 +267,10 @@ class AssistScreen(OverlayScreen[Taken]):
     def put_into(self, taken: Taken | None) -> None:
         """Put a proposal that was taken into the field, which can undo it."""
         area = self._area
-        if taken is None or not area.is_attached or area.read_only or area.text != taken.asked.text:
+        if taken is None:
+            return
+        if not area.is_attached or area.read_only or area.text != taken.asked.text:
+            self.app.notify(NOT_PUT, severity="warning", markup=False)
             return
         if taken.asked.task.adds and not is_blank(area.text):
             area.insert(taken.asked.separator(taken.proposal) + taken.proposal, area.document.end)

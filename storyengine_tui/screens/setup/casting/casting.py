@@ -38,15 +38,13 @@ NONE_THERE = "The library has no character yet: F5, then 3 and i imports cards, 
 
 async def take_character(app: App[Any], library: "Library", slot: AgentPanel) -> None:
     """Ask for a character, and take it into an empty slot; beside another one, show what differs."""
-    characters = await library.characters.listed()
+    pane, characters = _pane_of(slot), await library.characters.listed()
     if not characters:
         app.notify(NONE_THERE, markup=False)
         return
 
-    pane = _pane_of(slot)
-
     def answered(character: LibraryCharacter | None) -> None:
-        if character is None:
+        if character is None or not slot.is_editable:
             return
         if paused := pause_text(character, utc_now()):
             app.notify(PAUSED.format(character.name, paused), markup=False)

@@ -154,9 +154,8 @@ class SecretScreen(AutosavedScreen):
         """Store what was typed, or keep a text that waits for the button; raises StoryEngineError."""
         if self._waits_for_button:
             self._kept.keep(self._text.text, is_flushed=True)
-        elif self._is_editable:
-            self.autosave.touch()  # The last keys may not have been told of yet.
-            await self.autosave.flush()
+        else:
+            await super().flush()
 
     async def _save(self) -> None:
         snapshot = self._session.snapshot
@@ -193,9 +192,8 @@ class SecretScreen(AutosavedScreen):
         self._show_problem()
         if self._waits_for_button:
             self._kept.keep(self._text.text)
-        elif self._is_editable:
-            self._say_state("storing …")
-            self.autosave.touch()
+        else:
+            self._touch_typed()
 
     @on(Button.Pressed, "#add")
     def _add(self) -> None:

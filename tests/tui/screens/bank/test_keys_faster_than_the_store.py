@@ -8,7 +8,7 @@ import pytest
 
 from core.domain.bank.item import Item, Validation
 from storyengine_tui.screens.bank.item_commands import SO_ALREADY
-from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
+from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemFieldsModal, ItemModal
 from tests.tui.engine_app import Desktop
 from tests.tui.rooms.bank_tab import Tab, tab3
 
@@ -64,7 +64,7 @@ async def test_the_same_key_twice_at_once_says_that_it_is_so_already(
         assert (await tab.stored(3)).validation is Validation.CONFIRMED
 
 
-async def test_what_is_saved_twice_at_once_is_stored_once(
+async def test_what_is_saved_twice_at_once_is_stored_once_and_takes_no_more_text(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with tab3(desktop, shown="4") as tab:
@@ -76,7 +76,11 @@ async def test_what_is_saved_twice_at_once_is_stored_once(
             slow = SlowStore(tab, monkeypatch, is_stored=True)
             await tab.press("ctrl+s")
             await slow.has_begun.wait()
-            await tab.press("ctrl+s")
+            form = tab.app.screen
+            assert isinstance(form, ItemFieldsModal)
+            typed = form.typed
+            await tab.press("ctrl+s", "z")
+            assert form.typed == typed, "a text was taken that would not be stored"
             slow.may_end.set()
             await tab.said(said)
             assert len(await tab.bank.items(with_all=True)) == before + 1, "one was added"

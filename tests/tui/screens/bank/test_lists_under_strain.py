@@ -11,7 +11,7 @@ from core.domain.ids import ItemId
 from core.engine.engine import Engine
 from storyengine_tui.screens.bank.bank_rows import cells_of
 from tests.tui.chapters.banked_chapter import ITEMS, keep
-from tests.tui.engine_app import Desktop, make_active
+from tests.tui.engine_app import Desktop, make_active, screen_text
 from tests.tui.rooms.bank_tab import tab3
 
 pytestmark = [pytest.mark.anyio, pytest.mark.paints]
@@ -60,3 +60,22 @@ async def test_a_change_that_cannot_be_stored_says_so_and_changes_nothing(
         shown = tab.names
         await tab.press("d")
         await tab.until(lambda: tab.names == shown)
+
+
+async def test_a_bank_that_could_not_be_read_is_read_with_what_happens_next(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with tab3(desktop) as tab:
+
+        async def fail(*_: object, **__: object) -> None:
+            raise StorageError(ErrorCode.STORAGE_LOAD_FAILED, "The database is away.")
+
+        item = await tab.stored(1)
+        with monkeypatch.context() as patch:
+            patch.setattr(tab.bank, "accesses", fail)
+            await tab.bank.edit(item, replace(item, name="Tobias the younger"))
+            await tab.until(lambda: "The database is away." in screen_text(tab.app))
+        assert "Tobias the younger" not in tab.names
+        assert tab.app.session is not None
+        await tab.app.session.edits.retitle("A dark night")
+        await tab.until(lambda: "Tobias the younger" in tab.names)

@@ -31,7 +31,7 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.chapters.chapter import NOON, SESSION
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, make_active, opened, until
+from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
 from tests.tui.rooms.chapter_page import MEMORY
 
 pytestmark = pytest.mark.anyio
@@ -237,3 +237,18 @@ def test_picture_without_calls(desktop: Desktop, pictures_match: PicturesMatch) 
         await calls_shown(pilot)
 
     assert pictures_match(desktop.app(), run_before=show)
+
+
+async def test_of_a_chapter_that_was_purged_elsewhere_it_says_so_and_not_that_no_model_was_called(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(make_called) as (pilot, app):
+        assert app.session is not None
+        async with desktop.engine() as engine:
+            await app.session.aclose()
+            await engine.archive(app.session.id)
+            await engine.purge(app.session.id)
+        for key in ("f7", "3"):
+            await pilot.press(key)
+            await until(pilot, lambda: "it was purged" in screen_text(app))
+            assert "No model has been called" not in screen_text(app)

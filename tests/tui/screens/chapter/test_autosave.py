@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.domain.errors import StoryEngineError
+from core.domain.errors import ErrorCode, StoryEngineError
 from storyengine_tui.screens.shared.autosave import Autosave
 
 
@@ -89,5 +89,28 @@ def test_keys_that_come_fast_are_stored_together() -> None:
         await asyncio.sleep(2.0)
         await autosave.stop()
         assert saves == 1
+
+    run(work())
+
+
+def test_what_is_typed_is_stored_also_after_a_bug_which_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        tries: list[str] = []
+        told: list[StoryEngineError] = []
+
+        async def save() -> None:
+            tries.append("a try")
+            if len(tries) == 1:
+                raise ZeroDivisionError("a bug of a page")
+
+        autosave = Autosave(save, told.append)
+        autosave.start()
+        autosave.touch()
+        await asyncio.sleep(10.0)
+        assert len(tries) == 2
+        assert [one.code for one in told] == [ErrorCode.STORAGE_SAVE_FAILED]
+        assert not autosave.is_dirty
+        assert "a bug of a page" in caplog.text
+        await autosave.stop()
 
     run(work())

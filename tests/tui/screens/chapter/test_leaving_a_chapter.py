@@ -10,9 +10,11 @@ from textual.screen import Screen
 
 from core.domain.requests.request import NarrativeRequest
 from storyengine_tui.screens.chapter.next_chapter import QUESTION, begin_next
+from storyengine_tui.screens.setup.secrets.secret_screen import SecretScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from tests.tui.engine_app import Desktop, screen_text, until
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from tests.tui.engine_app import Desktop, in_front, make_draft, screen_text, until
 from tests.tui.rooms.chapter_page import HELD, make_ended
 
 pytestmark = pytest.mark.anyio
@@ -128,3 +130,26 @@ async def test_a_chapter_that_is_reset_while_it_is_written_is_replaced_without_a
         await session.reset()
         await until(pilot, lambda: app.session not in (None, session))
         assert app.screen is app.chapter
+
+
+@pytest.mark.parametrize("go", [another, the_archive])
+async def test_what_is_typed_over_a_chapter_is_stored_before_it_is_left(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch, go: Go
+) -> None:
+    monkeypatch.setattr("storyengine_tui.screens.shared.autosave.DEBOUNCE_SECONDS", 3600)
+    monkeypatch.setattr("storyengine_tui.screens.shared.autosave.MAX_DELAY_SECONDS", 3600)
+    async with desktop.window(make_draft) as (pilot, app):
+        session = app.session
+        assert session is not None
+        secret = SecretScreen(app.workspace, session, 1)
+        app.push_screen(secret)
+        await in_front(pilot, SecretScreen, CappedTextArea)
+        app.push_screen(SecretScreen(app.workspace, session, 2))
+        await until(pilot, lambda: app.screen is not secret)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is secret)
+        await pilot.press(*"rope")
+        app.do(go(app))
+        await until(pilot, lambda: app.session is not None and app.session is not session)
+        stored = await app.workspace.require_engine().reader(session.id).load()
+        assert [one.text for one in stored.secrets] == ["rope"]

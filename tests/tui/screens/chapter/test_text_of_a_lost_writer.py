@@ -6,13 +6,17 @@ from contextlib import asynccontextmanager
 import pytest
 
 from core.domain.errors import SessionLockedError
+from core.domain.session.prompt_block import PromptBlock
 from core.domain.slot import Slot
 from core.engine.session.session_handle import SessionHandle
+from storyengine_tui.screens.library.prompt_blocks.block_screen import BlockScreen
+from storyengine_tui.screens.setup.secrets.secret_screen import SecretScreen
 from storyengine_tui.screens.setup.setup_pane import SetupPane
 from storyengine_tui.screens.shared.session_tab import SessionTab
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.store.in_memory.memory_rows import MemoryLease
-from tests.tui.engine_app import Desktop, make_draft, tab1, until
+from tests.tui.engine_app import Desktop, in_front, make_draft, screen_text, tab1, until
 from tests.tui.rooms.chapter_page import SCRIPT, chapter_page, make_ended
 from tests.tui.rooms.play_table import at_table
 
@@ -114,3 +118,29 @@ async def test_a_prompt_that_was_edited_when_another_window_began_to_write_is_no
         await table.pane.flush()
         assert table.text(Slot.RED) == "Hello you"
         assert table.snapshot.unsent[Slot.RED] == "Hello you"
+
+
+@pytest.mark.parametrize("kind", [SecretScreen, BlockScreen])
+async def test_what_is_typed_over_the_chapter_once_another_window_writes_is_not_dropped_unasked(
+    desktop: Desktop, kind: type[SecretScreen] | type[BlockScreen]
+) -> None:
+    async with desktop.window(make_draft) as (pilot, app):
+        session = app.session
+        assert session is not None
+        await session.edits.change_prompt_blocks(lambda now: now.with_block(PromptBlock(id=1, name="Dry")))
+        app.push_screen(kind(app.workspace, session, 1))
+        screen = await in_front(pilot, kind, CappedTextArea)
+        async with second_writer(desktop, session):
+            await until(pilot, lambda: session.is_read_only)
+            await pilot.press(*"rope", "escape")
+            question = await in_front(pilot, ConfirmModal)
+            assert "Another window writes" in screen_text(app)
+            question.dismiss(False)
+            await until(pilot, lambda: app.screen is screen)
+            with pytest.raises(SessionLockedError):
+                await screen.flush()
+        assert await session.take_over()
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        now = session.snapshot
+        assert "rope" in [*(one.text for one in now.secrets), *(one.text for one in now.prompt_blocks.blocks)]

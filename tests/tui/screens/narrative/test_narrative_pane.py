@@ -138,7 +138,7 @@ async def test_the_picker_shows_date_words_and_model_in_80_columns(desktop: Desk
     async with chapter_page(desktop, make_written, size=(80, 24)) as page:
         cell = page.draft
         [draft] = cell.drafts
-        cell.show_drafts([draft, replace(draft, version=2, model=long)], is_being_written=False)
+        cell.show_drafts([draft, replace(draft, version=2, model=long)])
         cell.scroll_visible(animate=False)
         await page.until(
             lambda: (

@@ -14,7 +14,9 @@ from core.engine.decisions.recovery import INTERRUPTED_BUILD
 from core.engine.session.session_reader import SessionReader
 from storyengine_tui.screens.narrative.narrative_view import failure_banner, narrative_view
 from tests.tui.engine_app import Desktop
-from tests.tui.rooms.chapter_page import NarrativeApp, chapter_page, make_ended, session_page
+from tests.tui.rooms.chapter_page import HELD, NarrativeApp, chapter_page, make_ended, session_page
+from tests.tui.rooms.one_page import Gate
+from tests.tui.rooms.one_page import gate as gate
 
 pytestmark = pytest.mark.anyio
 
@@ -79,3 +81,33 @@ async def test_versions_that_could_not_be_read_are_read_when_the_gm_comes_to_the
             await page.until(lambda: all(one.group != "drafts" for one in page.app.workers))
             await page.until(lambda: len(page.versions) == 2)
         await session.aclose()
+
+
+async def test_versions_that_are_read_while_one_is_written_take_nothing_from_what_has_come_of_it(
+    desktop: Desktop, gate: Gate
+) -> None:
+    desktop.script = HELD
+    async with chapter_page(desktop, make_ended) as page:
+        page.pane.build.action_build()
+        await page.until(lambda: page.chapter)
+        begun = page.chapter
+        await page.pane._show_drafts(page.session)
+        assert page.chapter == begun
+        gate.open()
+        await page.until(lambda: len(page.versions) == 1)
+
+
+async def test_a_chapter_that_is_left_while_a_build_of_it_is_stored_moves_no_focus(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with chapter_page(desktop, make_ended) as page:
+
+        async def leave(**_: object) -> None:
+            page.pane.detach()
+
+        monkeypatch.setattr(page.session, "build_narrative", leave)
+        page.target.focus()
+        await page.pilot.pause()
+        await page.pane.build.build(page.session, None)
+        await page.pilot.pause()
+        assert page.target.has_focus

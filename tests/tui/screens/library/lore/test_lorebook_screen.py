@@ -168,7 +168,9 @@ CANNOT_BE_STORED = (
 )
 
 
-async def test_a_field_that_cannot_be_stored_is_named_and_the_rest_is_stored(desktop: Desktop) -> None:
+async def test_a_field_that_cannot_be_stored_is_named_and_asked_about_and_the_rest_is_stored(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_lore, size=(120, 40)) as (pilot, app):
         await lorebook_shown(pilot)
         editor = await entry_shown(pilot)
@@ -182,6 +184,14 @@ async def test_a_field_that_cannot_be_stored_is_named_and_the_rest_is_stored(des
             await until(pilot, lambda: text_of(editor, "#saved") == "not all stored")
             field.value = valid
             await until(pilot, lambda: text_of(editor, "#saved") == "stored")
+        editor.query_one("#order", Input).value = "x"
+        await pilot.press("escape")
+        await in_front(pilot, ConfirmModal)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is editor)
+        assert app.unsaved == CANNOT_BE_STORED[0][2]
+        await pilot.press("escape", "right", "enter")
+        await in_front(pilot, LorebookScreen)
 
 
 async def test_a_lorebook_is_begun_in_the_list_and_written(desktop: Desktop) -> None:

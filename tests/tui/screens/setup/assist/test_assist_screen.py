@@ -6,6 +6,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Static
 
+from core.domain.errors import ErrorCode, StorageError
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
@@ -112,7 +113,9 @@ async def test_a_proposal_is_dropped_or_taken_behind_the_text_or_in_its_place_an
         assert not screen.query_one(BusyLine).is_busy
 
 
-async def test_esc_stops_a_call_and_it_is_on_record(desktop: Desktop, gate: Gate) -> None:
+async def test_esc_stops_a_call_and_it_is_on_record(
+    desktop: Desktop, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
     desktop.script = script(text=ANSWER, between_tokens=1)
     async with desktop.window(make_draft) as (pilot, app):
         screen = await helped(pilot)
@@ -120,15 +123,28 @@ async def test_esc_stops_a_call_and_it_is_on_record(desktop: Desktop, gate: Gate
         await until(pilot, lambda: proposed(screen))
         assert "writes a proposal" in screen_text(app)
         assert not can_take(screen)
+        assert app.session is not None
+
+        async def fail(_: object) -> None:
+            raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, "The database is away.")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(app.session.assist, "stop", fail)
+            await pilot.press("escape")
+            await until(pilot, lambda: any("is away" in one.message for one in app._notifications))
         await pilot.press("escape")
         await until(pilot, lambda: "The call was stopped" in said(screen))
         assert app.screen is screen
-        assert app.session is not None
         [call] = await app.session.reads.artifacts()
         assert call.error_code == "LLM_CANCELLED"
         gate.open()
         await pilot.press("ctrl+r")
         await until(pilot, lambda: can_take(screen))
+        # A text that is another one by now is not written over, which is said.
+        world_of(app).load_text("A ship.")
+        screen.query_one("#take", Button).press()
+        await until(pilot, lambda: any("was not put into it" in one.message for one in app._notifications))
+        assert world_of(app).text == "A ship."
 
 
 async def test_one_that_failed_says_why_and_is_tried_again(desktop: Desktop) -> None:
@@ -142,6 +158,20 @@ async def test_one_that_failed_says_why_and_is_tried_again(desktop: Desktop) -> 
         await until(pilot, lambda: can_take(screen))
         assert app.session is not None
         assert [call.attempt for call in await app.session.reads.artifacts()] == [1, 2]
+
+
+async def test_where_what_a_call_lacks_cannot_be_stored_that_is_said(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> bool:
+        raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, "Your consent could not be stored.")
+
+    monkeypatch.setattr("storyengine_tui.screens.setup.assist.assist_screen.repair_after_failure", fail)
+    desktop.script = script(fault=Fault.REQUEST_ERROR)
+    async with desktop.window(make_draft) as (pilot, _):
+        screen = await helped(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: "Your consent could not be stored." in said(screen))
 
 
 async def test_what_could_act_on_a_terminal_is_gone_from_a_proposal(desktop: Desktop) -> None:

@@ -131,6 +131,27 @@ async def test_a_character_is_taken_into_an_empty_slot_as_a_copy_that_can_be_und
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("beside", [False, True])
+async def test_for_a_chapter_that_was_left_meanwhile_no_character_is_taken(
+    desktop: Desktop, beside: bool
+) -> None:
+    async with desktop.window(make_cast) as (pilot, app):
+        await panel_of(pilot, app, Slot.ORANGE if beside else Slot.RED)
+        if beside:
+            await taken(pilot, app, "enter")
+        else:
+            app.action_take_character()
+            await shown(pilot, app, PickScreen)
+        await app.workspace.open(await app.workspace.require_engine().create())
+        await pilot.press("t" if beside else "enter", "escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert app.session is not None
+        await app.chapter.flush()
+        assert app.session.snapshot.tab1.is_blank
+        assert not app.session.snapshot.session.names
+
+
+@pytest.mark.anyio
 async def test_each_field_is_taken_over_alone_and_either_way(desktop: Desktop) -> None:
     async with desktop.window(make_cast) as (pilot, app):
         panel = await panel_of(pilot, app, Slot.ORANGE)

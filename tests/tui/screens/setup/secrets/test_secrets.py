@@ -326,6 +326,7 @@ async def test_secrets_are_listed_with_who_knows_them_and_their_reveals_are_plan
         await until(pilot, lambda: "Choose who learns it at prompt 9." in screen_text(app))
         await until(pilot, lambda: str(screen.query_one("#saved", Static).content) == "not all stored")
         assert session_of(app).snapshot.secrets == SECRETS
+        assert app.unsaved == "Choose who learns it at prompt 9."
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
         await pilot.press("enter")
