@@ -67,6 +67,15 @@ def _refuse_unknown(connection: Connection, revision: str | None) -> None:
         refuse_revision(revision)
     elif connection.execute(text(_TABLES_HERE)).scalar_one():
         raise _foreign()
+    elif (encoding := connection.execute(text("SHOW server_encoding")).scalar_one()) != "UTF8":
+        # A chapter would begin there, and its first “ could never be stored.
+        raise StorageError(
+            LOAD,
+            f"The database has the encoding {encoding}, in which not every text can be kept;"
+            " nothing was changed.",
+            "Make one with ENCODING 'UTF8' TEMPLATE template0, and name it in STORYENGINE_DATABASE_URL.",
+            is_transient=False,
+        )
 
 
 async def is_ours(connection: AsyncConnection) -> bool:

@@ -8,12 +8,13 @@ import psycopg
 import pytest
 
 from core.domain.bank.recall import Query, Scope, query_words
+from core.domain.errors import StorageError
 from core.domain.session.session import Session
 from core.storage.changes import Changes
 from db.store import PostgresStore, open_store
 from tests.core.values.bank import fact
 from tests.store import chapters
-from tests.store.servers import administer, as_administrator, database_of, plain_url
+from tests.store.servers import administer, as_administrator, database_of, in_database, plain_url
 
 pytestmark = pytest.mark.anyio
 
@@ -91,3 +92,19 @@ async def test_windows_that_begin_at_once_make_one_schema_whatever_a_transaction
     stores = await asyncio.gather(*(open_store(empty_url) for _ in range(3)))
     for store in stores:
         await store.aclose()
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+async def test_no_chapter_begins_in_a_database_that_cannot_keep_every_text(
+    private_url: str, encoding: str
+) -> None:
+    name = f"story_{encoding.lower()}"
+    made = f"CREATE DATABASE {{}} TEMPLATE template0 ENCODING '{encoding}' LOCALE_PROVIDER libc LOCALE 'C'"
+    administer(as_administrator(private_url), made, name)
+    try:
+        with pytest.raises(StorageError) as refused:
+            await open_store(in_database(private_url, name))
+        assert encoding in refused.value.message
+        assert not refused.value.is_transient
+    finally:
+        administer(as_administrator(private_url), "DROP DATABASE {} WITH (FORCE)", name)
