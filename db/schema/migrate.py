@@ -19,11 +19,11 @@ _LOCK_KEY: Final = 0x5E0_4154_10B5
 # Not `to_regclass`: after a wait for another window's migration it would answer from a stale cache.
 _IS_VERSIONED: Final = (
     "SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'alembic_version'"
-    " AND relnamespace = current_schema()::regnamespace)"
+    " AND relnamespace = quote_ident(current_schema())::regnamespace)"
 )
 _TABLES_HERE: Final = (
     "SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'p')"
-    " AND relnamespace = current_schema()::regnamespace"
+    " AND relnamespace = quote_ident(current_schema())::regnamespace"
 )
 _DEADLINE: Final = 600.0
 _MIGRATIONS: Final = Path(__file__).resolve().parents[2] / "migrations"
