@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from core.exchange.arrivals import LONGEST_PATHS, MOST_PATHS, Arrival, ArrivalKind, arrival_of, dropped_paths
+from core.exchange.arrivals import (
+    LONGEST_PATHS,
+    MOST_PATHS,
+    Arrival,
+    ArrivalKind,
+    arrival_of,
+    droppable_file,
+    dropped_paths,
+)
 from core.library.refusal import FileRefusedError
 from tests.core.library.cards.card_samples import V1, V2, V3, packed, picture, t_ext, text_of
 
@@ -77,6 +85,13 @@ def test_several_dropped_files_are_several_paths() -> None:
 )
 def test_any_other_text_is_no_path(text: str) -> None:
     assert dropped_paths(text) == ()
+
+
+def test_a_path_that_no_file_can_have_is_no_file_to_import(tmp_path: Path) -> None:
+    there = tmp_path / "a.json"
+    there.touch()
+    assert droppable_file(f"{there} {there}") == "a.json"
+    assert droppable_file(f"{there} {tmp_path / ('b' * 300)}.json") == ""
 
 
 @pytest.mark.parametrize("card", [V1, V2, V3], ids=["v1", "v2", "v3"])
