@@ -1,7 +1,7 @@
 """Connections to the database: URLs, the pool, single connections, and the settings of each."""
 
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 
 import psycopg
 from psycopg import AsyncConnection
@@ -27,17 +27,29 @@ _TIMEOUTS: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
     "application_name": "storyengine",
+    # That of a role, a database or the environment may lack letters of a text.
+    "client_encoding": "utf8",
 }
 # Set by a statement: poolers refuse the start-up parameter `options`.
-_LIMITS: Final = (
+_LIMITS: Final[LiteralString] = (
     "SELECT set_config('statement_timeout', '20s', false), set_config('lock_timeout', '10s', false),"
     " set_config('idle_in_transaction_session_timeout', '60s', false), set_config('TimeZone', 'UTC', false),"
     # Starting workers and compiling take longer than our queries, and play needs the other processor.
     " set_config('max_parallel_workers_per_gather', '0', false), set_config('jit', 'off', false),"
     # A window that vanishes holds its locks until the server notices, by default for two hours.
     " set_config('tcp_keepalives_idle', '15', false), set_config('tcp_keepalives_interval', '5', false),"
-    " set_config('tcp_keepalives_count', '3', false), set_config('tcp_user_timeout', '30000', false)"
+    " set_config('tcp_keepalives_count', '3', false), set_config('tcp_user_timeout', '30000', false),"
+    # A GM thinks for longer than servers of others let a connection be idle, and the lock is held by one.
+    " set_config('idle_session_timeout', '0', false),"
+    # What a server, a role or a database may have set otherwise: how times and arrays are written, and that
+    # a statement sees what was stored while the transaction waited for a lock.
+    " set_config('DateStyle', 'ISO', false), set_config('array_nulls', 'on', false),"
+    " set_config('default_transaction_isolation', 'read committed', false)"
 )
+_LATER_LIMIT: Final[LiteralString] = ", set_config('transaction_timeout', '0', false)"
+"""Limit that older servers do not know; an upgrade or a deletion may take minutes."""
+_HAS_LATER_LIMIT: Final = 17_00_00
+"""The server's version, as libpq counts it."""
 
 Connection = AsyncConnection[tuple[Any, ...]]
 
@@ -80,7 +92,7 @@ async def open_connection(url: URL) -> Connection:
     keywords = libpq_keywords(url)
     connection = await AsyncConnection.connect(**_timeouts(url), **keywords, autocommit=True)
     try:
-        await connection.execute(_LIMITS)
+        await connection.execute(_limits_of(connection))
     except BaseException:  # cancelled too: the connection has no other owner yet
         await close_quietly(connection)
         raise
@@ -143,8 +155,12 @@ def _timeouts(url: URL) -> dict[str, Any]:
     return {name: value for name, value in _TIMEOUTS.items() if name not in url.query}
 
 
+def _limits_of(connection: AsyncConnection[Any]) -> LiteralString:
+    return _LIMITS + (_LATER_LIMIT if connection.info.server_version >= _HAS_LATER_LIMIT else "")
+
+
 def _set_limits(connection: Any, _: object) -> None:
     cursor = connection.cursor()
-    cursor.execute(_LIMITS)
+    cursor.execute(_limits_of(connection.driver_connection))
     cursor.close()
     connection.commit()

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from decimal import Decimal
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -22,7 +23,7 @@ from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
-from core.domain.story.reply_uses import LoreUse, uses_in
+from core.domain.story.reply_uses import LoreUse
 from core.domain.story.save_point import SavePoint
 from core.storage.changes import Changes
 from core.storage.session_store import BrokenRule, Lease, WriterInfo
@@ -209,8 +210,8 @@ class PostgresStore:
 
     async def lore_uses(self, session_id: SessionId) -> Sequence[LoreUse]:
         """Return the active entries of lorebooks; see `SessionStore.lore_uses`."""
-        replies = await self._mapped(session_id, lore_replies_of(session_id), mapping.to_event)
-        return tuple(uses_in(replies))
+        replies = await self._mapped(session_id, lore_replies_of(session_id), mapping.to_lore_uses)
+        return tuple(chain.from_iterable(replies))
 
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest version first."""

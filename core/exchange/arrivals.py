@@ -1,5 +1,6 @@
 """Detects the files that are dropped on the program or pasted into it, and their kinds (design 14)."""
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,10 +79,8 @@ def dropped_paths(text: str) -> tuple[Path, ...]:
 def droppable_file(text: str) -> str:
     """Return the name of the first file that was dropped, where all of them may be imported; else nothing."""
     paths = dropped_paths(text)
-    try:
-        may_be = all(path.suffix.casefold() in (*ENDINGS, CHAT_ENDING) and path.is_file() for path in paths)
-    except OSError:  # a folder that cannot be looked into
-        return ""
+    # `Path.is_file` raises where a directory is closed or a name is too long.
+    may_be = all(path.suffix.casefold() in (*ENDINGS, CHAT_ENDING) and os.path.isfile(path) for path in paths)
     return clean_line(paths[0].name) if paths and may_be else ""
 
 

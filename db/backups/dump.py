@@ -7,6 +7,7 @@ transaction. Interrupted at any moment, either leaves everything as it was.
 import asyncio
 import errno
 import os
+import re
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,18 +23,17 @@ from db.backups import client_programs
 from db.bank.vectors import PIECES_NAME as PIECES
 from db.bank.vectors import TABLE_NAME as VECTORS
 from db.bank.vectors import are_there, make_tables
-from db.connections import open_engine, parse_url
+from db.connections import close_quietly, open_connection, open_engine, parse_url
 from db.errors import LOAD, SAVE, guarded
 from db.schema.migrate import is_ours, refuse_revision, upgrade
 from db.tables import METADATA
 from db.writes.commit_statement import BANK_CHANGED, CHANNELS
 
-_SCHEMA: Final = "public"
 _VERSION_TABLE: Final = "alembic_version"
 _LIBRARY: Final = ("cast_member", "lorebook", "book")
 _LAST_EPOCH: Final = "storyengine.last_epoch"
 _FENCE: Final = (
-    f"UPDATE {_SCHEMA}.session SET writer_epoch = 1 +"
+    "UPDATE {}.session SET writer_epoch = 1 +"
     f" greatest(writer_epoch, nullif(current_setting('{_LAST_EPOCH}', true), '')::integer)"
 )
 """Makes the restore a new writer of each chapter, after all that the database had."""
@@ -51,14 +51,15 @@ async def backup(url: str, target: Path) -> None:
     """
     parsed = parse_url(url)
     draft = _new_draft(target)
-    # Vectors are made again from the texts, also where there is no pgvector to read them.
-    without = [f"--exclude-table={_SCHEMA}.{table}" for table in (VECTORS, PIECES)]
-    options = ["--format=custom", f"--schema={_SCHEMA}", *without, "--no-owner", "--no-privileges"]
     try:
+        schema = _quoted(await _schema_of(parsed))
+        # Vectors are made again from the texts, also where there is no pgvector to read them.
+        without = [f"--exclude-table={schema}.{table}" for table in (VECTORS, PIECES)]
+        options = ["--format=custom", f"--schema={schema}", *without, "--no-owner", "--no-privileges"]
         await client_programs.run(
             "pg_dump", parsed, [*options, "--lock-wait-timeout=30s", f"--file={draft}"], code=LOAD
         )
-        await _contents(parsed, draft)
+        await _schema_in(parsed, draft)
         # The list is at the beginning of the file; this reads all of it.
         whole: list[str | Path] = [f"--file={os.devnull}", draft]
         await client_programs.run("pg_restore", parsed, whole, code=LOAD, connects=False)
@@ -67,9 +68,21 @@ async def backup(url: str, target: Path) -> None:
         draft.unlink(missing_ok=True)
 
 
-async def check_backup(url: str, source: Path) -> None:
-    """Raise StorageError where a backup is damaged, of another program or of a newer one."""
-    refuse_revision(await _revision_in(parse_url(url), source))
+async def check_backup(url: str, source: Path) -> str:
+    """Return the schema that a backup is restored into.
+
+    Raises StorageError where it is damaged, of another program, of a newer one, or of another schema.
+    """
+    parsed = parse_url(url)
+    refuse_revision(await _revision_in(parsed, source))
+    found, home = await _schema_in(parsed, source), await _schema_of(parsed)
+    if found != home:
+        raise _refusal(
+            f"{source} is of the schema {found}, and this database keeps chapters in {home};"
+            " nothing was changed.",
+            f"Restore it as a role whose search_path begins with {found}.",
+        )
+    return home
 
 
 async def restore(url: str, source: Path, *, replace: bool = False, mark: str = "") -> None:
@@ -81,7 +94,7 @@ async def restore(url: str, source: Path, *, replace: bool = False, mark: str = 
     Windows that have a chapter open cannot write to it afterwards: a restore counts as a new writer.
     """
     parsed = parse_url(url)
-    await check_backup(url, source)
+    schema = await check_backup(url, source)
     engine = open_engine(parsed)
     try:
         await _refuse_full(engine, replace=replace)
@@ -89,11 +102,12 @@ async def restore(url: str, source: Path, *, replace: bool = False, mark: str = 
             had_vectors = await are_there(connection)
         with tempfile.TemporaryDirectory(prefix="storyengine-restore-") as directory:
             script = Path(directory, "restore.sql")
-            options = [f"--schema={_SCHEMA}", "--no-owner", "--no-privileges", f"--file={script}"]
+            options = [f"--schema={schema}", "--no-owner", "--no-privileges", f"--file={script}"]
             await client_programs.run("pg_restore", parsed, [*options, source], code=LOAD, connects=False)
             await asyncio.to_thread(_leave_later_setting_out, script)
-            guard, clearing = f"--command={_guard(replace, mark)}", f"--command={_clearing()}"
-            steps = [guard, clearing, f"--file={script}", f"--command={_FENCE}"]
+            guard, clearing = _guard(schema, replace, mark), _clearing(schema)
+            fence = _FENCE.format(_quoted(schema))
+            steps = [f"--command={guard}", f"--command={clearing}", f"--file={script}", f"--command={fence}"]
             options = ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1"]
             await client_programs.run("psql", parsed, [*options, *steps], code=SAVE)
         await _upgrade(engine)
@@ -113,22 +127,40 @@ async def _upgrade(engine: AsyncEngine) -> None:
         raise _refusal(said, error.hint) from error
 
 
-async def _contents(url: URL, file: Path) -> str:
-    """Return a backup's list of contents; raise StorageError when it is damaged or not of this program."""
+async def _schema_of(url: URL) -> str:
+    """Return the schema that chapters are kept in: the first that the role's search_path finds."""
+    async with guarded(LOAD):
+        connection = await open_connection(url)
+        try:
+            row = await (await connection.execute("SELECT current_schema()")).fetchone()
+        finally:
+            await close_quietly(connection)
+    return str((row and row[0]) or "public")
+
+
+def _quoted(name: str) -> str:
+    return sql.Identifier(name).as_string()
+
+
+async def _schema_in(url: URL, file: Path) -> str:
+    """Return the schema in a backup; raise StorageError when it is damaged or not of this program."""
     try:
         listed = await client_programs.run("pg_restore", url, ["--list", file], code=LOAD, connects=False)
     except StorageError as error:
         raise _refusal(
             f"{file} is not a backup that can be read; nothing was changed.", error.hint
         ) from error
-    if any(f" TABLE DATA {_SCHEMA} {table} " not in listed for table in ("session", "event", _VERSION_TABLE)):
+    found = re.search(rf" TABLE DATA (.+) {_VERSION_TABLE} ", listed)
+    if found is None or any(
+        f" TABLE DATA {found[1]} {table} " not in listed for table in ("session", "event")
+    ):
         raise _refusal(f"{file} is not a backup of Story Engine; nothing was changed.")
-    return listed
+    return found[1]
 
 
 async def _revision_in(url: URL, file: Path) -> str:
     """Return the schema's revision in a backup."""
-    await _contents(url, file)
+    await _schema_in(url, file)
     options = ["--data-only", f"--table={_VERSION_TABLE}", "--file=-"]
     script = await client_programs.run("pg_restore", url, [*options, file], code=LOAD, connects=False)
     lines = iter(script.splitlines())
@@ -159,7 +191,7 @@ async def _find_content(engine: AsyncEngine) -> str:
             return counted(count, "chapter")
         has_library = False
         for table in _LIBRARY:  # an older database has none
-            if (await connection.execute(text(f"SELECT to_regclass('{_SCHEMA}.{table}')"))).scalar_one():
+            if (await connection.execute(text(f"SELECT to_regclass('{table}')"))).scalar_one():
                 rows = await connection.execute(text(f"SELECT EXISTS (SELECT FROM {table})"))
                 has_library = has_library or rows.scalar_one()
         return "a library" if has_library else ""
@@ -174,7 +206,7 @@ async def _refuse_full(engine: AsyncEngine, *, replace: bool) -> None:
         )
 
 
-def _guard(replace: bool, mark: str) -> str:
+def _guard(schema: str, replace: bool, mark: str) -> str:
     """Return what begins a restore: other windows may have begun a chapter or opened one since the look.
 
     With a mark it looks in each table for rows that were written later: the backup may not have them.
@@ -183,6 +215,7 @@ def _guard(replace: bool, mark: str) -> str:
     # Rows have the last half of the number of their transaction.
     transaction = "greatest(pg_current_xact_id()::text::bigint - age(xmin), 3)::text::xid8"
     written = f"NOT pg_visible_in_snapshot({transaction}, '{mark}')" if mark else "true"
+    home = _quoted(schema)
     said = "another window has written meanwhile; close it and try again"
     looked_at: Iterable[str] = METADATA.tables if mark else ()
     if not replace:
@@ -193,16 +226,17 @@ def _guard(replace: bool, mark: str) -> str:
         IF current_setting('transaction_timeout', true) IS NOT NULL THEN
             PERFORM set_config('transaction_timeout', '0', false);
         END IF;
-        IF to_regclass('{_SCHEMA}.session') IS NOT NULL THEN
-            LOCK TABLE {_SCHEMA}.session;
-            PERFORM set_config('{_LAST_EPOCH}', max(writer_epoch)::text, true) FROM {_SCHEMA}.session;
+        IF to_regclass({_text(f"{home}.session")}) IS NOT NULL THEN
+            LOCK TABLE {home}.session;
+            PERFORM set_config('{_LAST_EPOCH}', max(writer_epoch)::text, true) FROM {home}.session;
             PERFORM pg_notify('{CHANNELS}' || replace(id::text, '-', ''), '{BANK_CHANGED}')
-                FROM {_SCHEMA}.session;
+                FROM {home}.session;
             FOR found IN SELECT relname FROM pg_class WHERE relname = ANY ('{{{",".join(looked_at)}}}')
-                AND relnamespace = '{_SCHEMA}'::regnamespace
+                AND relnamespace = {_text(home)}::regnamespace
             LOOP
-                EXECUTE format('LOCK TABLE {_SCHEMA}.%I', found);
-                EXECUTE format($look$SELECT EXISTS (SELECT FROM {_SCHEMA}.%I WHERE {written})$look$, found)
+                EXECUTE format('LOCK TABLE %I.%I', {_text(schema)}, found);
+                EXECUTE format($look$SELECT EXISTS (SELECT FROM %I.%I WHERE {written})$look$,
+                    {_text(schema)}, found)
                     INTO is_later;
                 IF is_later THEN RAISE EXCEPTION '{said}'; END IF;
             END LOOP;
@@ -219,14 +253,18 @@ def _leave_later_setting_out(script: Path) -> None:
             file.write(b"--")
 
 
-def _clearing() -> str:
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _clearing(schema: str) -> str:
     tables: Iterable[str] = (*METADATA.tables, VECTORS, PIECES, _VERSION_TABLE)
     drop = sql.SQL("DROP TABLE IF EXISTS {} CASCADE").format(
-        sql.SQL(", ").join(sql.Identifier(_SCHEMA, table) for table in tables)
+        sql.SQL(", ").join(sql.Identifier(schema, table) for table in tables)
     )
     functions = (
         "DO $$ DECLARE found regprocedure; BEGIN FOR found IN SELECT oid FROM pg_proc"
-        f" WHERE pronamespace = '{_SCHEMA}'::regnamespace AND proname LIKE 'storyengine\\_%'"
+        f" WHERE pronamespace = {_text(_quoted(schema))}::regnamespace AND proname LIKE 'storyengine\\_%'"
         " LOOP EXECUTE 'DROP FUNCTION ' || found || ' CASCADE'; END LOOP; END $$"
     )
     return f"{drop.as_string()}; {functions}"

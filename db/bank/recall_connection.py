@@ -21,10 +21,15 @@ from db.writes.commit_connection import CommitConnection
 _Read = TypeVar("_Read")
 _SETTINGS: Final = (
     "SELECT set_config('plan_cache_mode', 'force_generic_plan', false),"
-    # As many at once as are wanted, and more while the label of an item or its validity refuses some.
-    " set_config('hnsw.ef_search', $1, false), set_config('hnsw.iterative_scan', 'strict_order', false),"
     # Sorting all of them by their distance is what the index is there to spare.
-    " set_config('enable_sort', $2, false)"
+    " set_config('enable_sort', $1, false)"
+)
+_ITERATIVE: Final = "hnsw.iterative_scan"
+_OF_INDEX: Final = (
+    # As many at once as are wanted, and more while the label of an item or its validity refuses some, which
+    # pgvector has from version 0.8 on. The vector has it loaded: what it does not know is not there.
+    "SELECT set_config(name, CASE name WHEN 'hnsw.ef_search' THEN $1 ELSE 'strict_order' END, false)"
+    " FROM pg_settings WHERE name IN ('hnsw.ef_search', $2) AND '[1]'::halfvec IS NOT NULL"
 )
 _FEWEST_AT_ONCE, _MOST_AT_ONCE = 100, 1_000
 
@@ -46,8 +51,8 @@ class RecallConnection:
 
     def __init__(self, url: URL) -> None:
         self._connection: Final = CommitConnection(url)
-        self._set_on: tuple[Connection, tuple[str, str]] | None = None
-        """The connection that has settings, and which."""
+        self._set_on: tuple[Connection, str] | None = None
+        """The connection that has settings, and how many the index gives at once; empty without it."""
 
     async def rows(
         self, statement: Select[Any], values: Mapping[str, object], *, is_binary: bool = False
@@ -74,16 +79,17 @@ class RecallConnection:
         prepared = _prepared(statement)
         known = {**prepared.fixed, **values}
         parameters = [known[name] for name in prepared.parameters]
-        at_once = str(min(max(by_index or 0, _FEWEST_AT_ONCE), _MOST_AT_ONCE))
-        settings = at_once, "off" if by_index else "on"
+        at_once = str(min(max(by_index, _FEWEST_AT_ONCE), _MOST_AT_ONCE)) if by_index else ""
 
         async def work(connection: Connection) -> Sequence[tuple[Any, ...]]:
             cursor = AsyncRawCursor(connection)
             known = self._set_on
             is_set = known is not None and known[0] is connection and by_index is None
-            if not is_set and known != (connection, settings):
-                await cursor.execute(_SETTINGS, settings)
-                self._set_on = connection, settings
+            if not is_set and known != (connection, at_once):
+                await cursor.execute(_SETTINGS, ("off" if at_once else "on",))
+                if at_once:
+                    await cursor.execute(_OF_INDEX, (at_once, _ITERATIVE))
+                self._set_on = connection, at_once
             await cursor.execute(prepared.text, parameters, prepare=True, binary=is_binary)
             return await cursor.fetchall()
 

@@ -104,8 +104,9 @@ def last_replies_of(session_id: SessionId) -> Select[Any]:
 
 
 def lore_replies_of(session_id: SessionId) -> Select[Any]:
-    """Return the query for the replies of canon that say which lore was active, in order."""
-    replies = _of_canon(select(EVENT), session_id)
+    """Return the query for the active lore of replies of canon, in order."""
+    told = (EVENT.c.slot, EVENT.c.prompt_index, EVENT.c.metadata[LORE].label(LORE))
+    replies = _of_canon(select(*told), session_id)
     replies = replies.where(EVENT.c.slot.is_not(None), EVENT.c.metadata.has_key(LORE))
     return replies.order_by(EVENT.c.prompt_index, EVENT.c.ordinal)
 

@@ -25,6 +25,7 @@ from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock, compact_json
+from core.domain.story.reply_uses import LORE, LoreUse, uses_of
 from core.domain.story.save_point import SavePoint
 from core.domain.story.secret import Secret
 
@@ -202,6 +203,11 @@ def to_event(row: Any) -> Event:
         audience=Audience.of_mask(row.audience),
         **_shared(row, _EVENT),
     )
+
+
+def to_lore_uses(row: Any) -> tuple[LoreUse, ...]:
+    """Return the active entries of lorebooks that a reply names."""
+    return tuple(uses_of(Slot(row.slot), row.prompt_index, {LORE: row.lore}))
 
 
 def block_values(block: MemoryBlock) -> Values:

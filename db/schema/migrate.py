@@ -19,11 +19,11 @@ _LOCK_KEY: Final = 0x5E0_4154_10B5
 # Not `to_regclass`: after a wait for another window's migration it would answer from a stale cache.
 _IS_VERSIONED: Final = (
     "SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'alembic_version'"
-    " AND relnamespace = current_schema()::regnamespace)"
+    " AND relnamespace = quote_ident(current_schema())::regnamespace)"
 )
 _TABLES_HERE: Final = (
     "SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'p')"
-    " AND relnamespace = current_schema()::regnamespace"
+    " AND relnamespace = quote_ident(current_schema())::regnamespace"
 )
 _DEADLINE: Final = 600.0
 _MIGRATIONS: Final = Path(__file__).resolve().parents[2] / "migrations"
@@ -67,6 +67,15 @@ def _refuse_unknown(connection: Connection, revision: str | None) -> None:
         refuse_revision(revision)
     elif connection.execute(text(_TABLES_HERE)).scalar_one():
         raise _foreign()
+    elif (encoding := connection.execute(text("SHOW server_encoding")).scalar_one()) != "UTF8":
+        # A chapter would begin there, and its first “ could never be stored.
+        raise StorageError(
+            LOAD,
+            f"The database has the encoding {encoding}, in which not every text can be kept;"
+            " nothing was changed.",
+            "Make one with ENCODING 'UTF8' TEMPLATE template0, and name it in STORYENGINE_DATABASE_URL.",
+            is_transient=False,
+        )
 
 
 async def is_ours(connection: AsyncConnection) -> bool:

@@ -8,10 +8,12 @@ import pytest
 from psycopg import sql
 
 from core.domain.errors import ErrorCode, StorageError
+from core.domain.ids import SessionId, new_uuid
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.session.session_state import SessionState
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
+from db.reads.chapter_lists import lore_replies_of
 from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.chapters import NOW
@@ -105,3 +107,8 @@ async def test_a_connection_that_was_made_while_the_server_took_no_writes_is_giv
     raw.execute(sql.SQL("ALTER DATABASE {} RESET default_transaction_read_only").format(name))
     await store.commit(chapters.turn(session), lease)
     await store.archive(session.id, NOW)
+
+
+def test_what_replies_say_of_lore_is_read_without_their_texts() -> None:
+    query = lore_replies_of(SessionId(new_uuid()))
+    assert set(query.selected_columns.keys()) == {"slot", "prompt_index", "lore"}, "a chapter has thousands"

@@ -53,15 +53,19 @@ def kept_from(metadata: Mapping[str, object]) -> dict[str, object]:
 
 
 def uses_in(events: Iterable[Event]) -> Iterator[LoreUse]:
-    """Yield the entries that replies say were active; what is not such an entry is passed over."""
+    """Yield the entries that replies say were active."""
     for event in events:
-        if event.slot is None:
-            continue
-        for one in _listed(event.metadata, LORE):
-            if isinstance(one, list | tuple) and len(one) == 4:
-                book, uid, digest, at = one
-                if all(isinstance(text, str) for text in (book, uid, digest)) and _is_count(at):
-                    yield LoreUse(event.slot, event.prompt_index, book, uid, digest, at)
+        if event.slot is not None:
+            yield from uses_of(event.slot, event.prompt_index, event.metadata)
+
+
+def uses_of(slot: Slot, prompt_index: int, metadata: Mapping[str, object]) -> Iterator[LoreUse]:
+    """Yield the entries that a reply says were active; what is not such an entry is passed over."""
+    for one in _listed(metadata, LORE):
+        if isinstance(one, list | tuple) and len(one) == 4:
+            book, uid, digest, at = one
+            if all(isinstance(text, str) for text in (book, uid, digest)) and _is_count(at):
+                yield LoreUse(slot, prompt_index, book, uid, digest, at)
 
 
 def recalled_in(metadata: Mapping[str, object]) -> tuple[tuple[ItemId, int], ...]:

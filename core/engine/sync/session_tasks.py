@@ -65,13 +65,19 @@ class Follower(SessionTask):
 
     def __init__(self, writer: SessionWriter) -> None:
         self._writer = writer
+        self._logged = ""
+        """The last reason that was logged; empty once it follows again."""
 
     async def _run(self) -> None:
         while True:
             try:
                 await self._follow()
             except StorageError as error:
-                log.warning("following was interrupted", exc_info=error)
+                # Once: a chapter that another window deleted is asked for as long as this one shows it.
+                reason = repr(error.__cause__ or error)
+                if reason != self._logged:
+                    log.warning("following was interrupted: %s", reason)
+                self._logged = reason
                 self._writer.listeners.publish(StorageTrouble(error))
             await asyncio.sleep(RESTART_SECONDS)
 
@@ -79,6 +85,7 @@ class Follower(SessionTask):
         async with self._writer.store.follow(self._writer.snapshot.session.id) as commits:
             # Commits between the first read and the start of listening.
             await self._writer.refresh(of_bank=True)
+            self._logged = ""
             async for of_bank in commits:
                 await self._writer.refresh(of_bank=of_bank)
 

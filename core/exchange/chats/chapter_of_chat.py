@@ -16,7 +16,7 @@ from core.domain.session.limits import LONGEST_TITLE, Limits
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot, first_slots
 from core.domain.story.event import CONTEXT, NEVER, Event, Role
-from core.exchange.chats.chat_log import LoggedMessage
+from core.exchange.chats.chat_log import MOST_SWIPES, LoggedMessage
 from core.exchange.session_export import SessionBody
 from core.library.refusal import FileRefusedError
 from core.text.cleaning import clean_line
@@ -40,6 +40,8 @@ class ChatChapter:
     prompts: int
     replies: int
     further_takes: int
+    left_out: int
+    """Number of swipes that became nothing: a line has one text."""
     hidden: int
     narrated: int
     without_slot: tuple[str, ...]
@@ -56,6 +58,9 @@ class ChatChapter:
         if self.narrated:
             counts.append(f"{counted(self.narrated, 'line')} of the narrator")
         lines = [", ".join(counts)]
+        if self.left_out:
+            what = counted(self.left_out, "further swipe")
+            lines.append(f"Left out: {what}, of lines or beyond {MOST_SWIPES} of a reply")
         if self.without_slot:
             names = ", ".join(self.without_slot)
             lines.append(f"Said as lines of yours, because a cast has {len(Slot)} characters: {names}")
@@ -110,6 +115,7 @@ def chapter_of(messages: Sequence[LoggedMessage], title: str, now: datetime) -> 
         prompts=len(turns),
         replies=sum(len(turn.replies) for turn in turns),
         further_takes=further,
+        left_out=sum(one.left_out + len(one.swipes) - 1 for one in messages) - further,
         hidden=sum(message.is_hidden for message in messages),
         narrated=sum(_is_line(message) for message in messages),
         without_slot=others,

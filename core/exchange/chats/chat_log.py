@@ -41,6 +41,8 @@ class LoggedMessage:
     """Whether no one in the scene says it, as with `/sys`."""
     swipes: tuple[str, ...]
     swipe: int
+    left_out: int = 0
+    """Number of swipes beyond the most that are read."""
     sent_at: datetime | None
 
     @property
@@ -80,7 +82,8 @@ def _messages(lines: Iterator[str]) -> Iterator[LoggedMessage]:
 def _message(record: Mapping[str, Any], number: int) -> LoggedMessage | None:
     """Return the message of a line; None for one without any text."""
     listed = record.get("swipes")
-    texts = [clean(one).strip() for one in _texts(listed)[:MOST_SWIPES]]
+    stored = _texts(listed)
+    texts = [clean(one).strip() for one in stored[:MOST_SWIPES]]
     chosen = record.get("swipe_id")
     text = record["mes"]
     if not isinstance(text, str):
@@ -105,6 +108,7 @@ def _message(record: Mapping[str, Any], number: int) -> LoggedMessage | None:
         is_narrated=isinstance(extra, dict) and extra.get("type") == _NARRATOR,
         swipes=swipes,
         swipe=swipes.index(text),
+        left_out=max(0, len(stored) - MOST_SWIPES),
         sent_at=_time(record.get("send_date")),
     )
 

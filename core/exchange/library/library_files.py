@@ -65,6 +65,10 @@ def format_of(file: Path) -> CardFormat:
 
 def refuse_present(file: Path) -> None:
     """Raise StoryEngineError for a file that is there already: nothing is written over."""
+    if os.path.isdir(file):
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND, f"{file} is a directory; nothing was written.", "Name a file in it."
+        )
     if os.path.lexists(file):
         raise StoryEngineError(
             ErrorCode.ILLEGAL_COMMAND, f"{file} is there already; nothing was written.", "Name another file."
@@ -75,9 +79,8 @@ async def write_new(file: Path, content: bytes) -> None:
     """Write a file that is not there yet, whole or not at all; raise StoryEngineError."""
     try:
         await asyncio.to_thread(chapter_file.write_new, file, content)
-    except FileExistsError:
-        refuse_present(file)
     except OSError as error:
+        refuse_present(file)
         raise StoryEngineError(
             ErrorCode.STORAGE_SAVE_FAILED,
             f"{file} cannot be written: {error.strerror or error}; the library is as it was.",

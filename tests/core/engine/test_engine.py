@@ -318,6 +318,22 @@ async def test_a_window_that_reads_along_says_that_the_store_is_away_and_reads_o
     ] == [None]
 
 
+async def test_the_reason_why_nothing_can_be_followed_is_logged_once_and_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("core.engine.sync.session_tasks.RESTART_SECONDS", 0.0)
+    room = Room(active().snapshot)
+    other = room.store.seize("second window")
+    room.store.failures_of_following = [AWAY] * 5
+    with caplog.at_level(logging.WARNING):
+        async with room.opened():
+            await room.heard(StorageTrouble)
+            await room.store.commit(tab1_commands.retitle(room.store.snapshot, "Theirs", START), other)
+            await room.heard(SessionChanged)
+    said = [one for one in caplog.records if one.getMessage().startswith("following was interrupted")]
+    assert [one.exc_info for one in said] == [None]
+
+
 async def test_a_call_that_is_settled_cannot_be_stopped_any_more() -> None:
     room = Room(active().snapshot)
     async with room.opened() as session:

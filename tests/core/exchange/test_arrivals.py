@@ -87,6 +87,13 @@ def test_any_other_text_is_no_path(text: str) -> None:
     assert dropped_paths(text) == ()
 
 
+def test_a_path_that_no_file_can_have_is_no_file_to_import(tmp_path: Path) -> None:
+    there = tmp_path / "a.json"
+    there.touch()
+    assert droppable_file(f"{there} {there}") == "a.json"
+    assert droppable_file(f"{there} {tmp_path / ('b' * 300)}.json") == ""
+
+
 @pytest.mark.parametrize("card", [V1, V2, V3], ids=["v1", "v2", "v3"])
 def test_a_card_says_what_it_is_and_where_its_texts_go(card: object) -> None:
     found = arrived(text_of(card))

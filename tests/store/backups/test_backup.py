@@ -85,14 +85,23 @@ async def test_a_backup_is_never_written_over_a_file(url: str, store: PostgresSt
     assert os.listdir(tmp_path) == ["mine"]
 
 
-async def test_a_backup_that_fails_leaves_no_file(url: str, tmp_path: Path) -> None:
+async def test_a_backup_that_fails_leaves_no_file(
+    url: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nowhere = make_url(url).set(database="not_there").render_as_string(hide_password=False)
-    with pytest.raises(StorageError, match="pg_dump failed") as caught:
+    with pytest.raises(StorageError) as caught:
         await backup(nowhere, tmp_path / "b")
     assert "not_there" in caught.value.hint
-    assert os.listdir(tmp_path) == []
     with pytest.raises(StorageError, match="Nothing can be written"):
         await backup(url, tmp_path / "no" / "such" / "directory")
+    failing = tmp_path_factory.mktemp("programs") / "pg_dump"
+    failing.write_text("#!/bin/sh\necho 'error: no room' >&2\nexit 1\n")
+    failing.chmod(0o700)
+    monkeypatch.setenv(client_programs.OVERRIDE, str(failing.parent))
+    with pytest.raises(StorageError, match="pg_dump failed") as caught:
+        await backup(url, tmp_path / "b")
+    assert "no room" in caught.value.hint
+    assert os.listdir(tmp_path) == []
 
 
 async def test_a_backup_is_there_on_a_disk_that_does_not_flush_directories(

@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 
 from core.domain.bank.item import Item
 from core.domain.bank.recall import ItemVector, Query, Scope, query_words
@@ -195,6 +196,22 @@ async def test_a_common_word_at_the_beginning_of_a_prompt_is_looked_up_once(
     german = [replace(one, language=Language.GERMAN) for one in scopes]
     assert (await store.bank.names(german, ["what"])).unknown == ("what",)
     assert (await store.bank.names(scopes, ["what", "brasss"])).unknown == ("brasss",)
+
+
+@pytest.mark.parametrize("name", ["hnsw.iterative_scan", "hnsw.of_another_version"])
+async def test_the_index_has_the_settings_that_its_version_of_pgvector_knows(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("db.bank.recall_connection._ITERATIVE", name)
+    assert await store.bank.can_recall_by_meaning()
+    names = ("enable_sort", "hnsw.ef_search", "hnsw.iterative_scan")
+    setting = sa.select(*(sa.func.current_setting(one, True) for one in names))
+    connection = store.bank._meant
+    for count, expected in ((150, "150"), (5_000, "1000"), (30, "100")):
+        [found] = await connection.tuples(setting, {}, is_binary=False, by_index=count)
+        assert found == ("off", expected, "strict_order" if name in names else "off")
+    [found] = await connection.tuples(setting, {}, is_binary=False)
+    assert found[0] == "on"
 
 
 def test_an_array_in_text_has_the_values_that_it_was_made_of(raw: psycopg.Connection) -> None:

@@ -16,6 +16,7 @@ from core.engine.catalog import SessionCatalog
 from core.exchange.chapter_file import write_new
 from core.exchange.chats.chapter_of_chat import chapter_of
 from core.exchange.chats.chat_log import read_chat
+from core.exchange.library.library_files import refuse_present
 from core.exchange.session_export import ImportRefusedError, from_json
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
@@ -89,11 +90,8 @@ async def _content(catalog: SessionCatalog, session_id: SessionId, format_: Expo
 def _write_new(out: Path, content: bytes) -> None:
     try:
         write_new(out, content)
-    except FileExistsError as error:
-        raise StoryEngineError(
-            ErrorCode.ILLEGAL_COMMAND, f"{out} exists already; nothing was written.", "Choose another name."
-        ) from error
     except OSError as error:
+        refuse_present(out)
         raise cannot_write(out, error) from error
 
 

@@ -13,7 +13,7 @@ from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.exchange.chats.chapter_of_chat import NO_WORDS, ChatChapter, chapter_of
-from core.exchange.chats.chat_log import LONGEST_MESSAGE, read_chat
+from core.exchange.chats.chat_log import LONGEST_MESSAGE, MOST_SWIPES, read_chat
 from core.exchange.session_export import from_json, to_json
 from core.library.refusal import FileRefusedError
 from tests.core.values.sessions import NOW
@@ -107,6 +107,17 @@ def test_swipes_become_takes_and_the_one_that_was_chosen_counts() -> None:
     assert made.body.takes == (2,)
     assert [told(made, take)[1][3] for take in (1, 2, 3)] == ["I am.", "Nobody.", "We are."]
     assert made.further_takes == 2
+
+
+def test_swipes_that_become_no_take_are_counted_in_the_report() -> None:
+    kept = chapter(user("Well?"), says("Kara", "No.", "Yes.", "No."), says("Joss", "So?", "So?", "Why?"))
+    assert not kept.left_out
+    assert not any("Left out" in line for line in kept.report)
+    many = [str(number) for number in range(MOST_SWIPES + 3)]
+    hidden = says("Kara", "Aside.", "Aside.", "Other.", "Third.", is_system=True)
+    made = chapter(user("Well?"), says("Kara", "0", *many), hidden)
+    assert (made.further_takes, made.left_out) == (MOST_SWIPES - 1, 5)
+    assert any(line.startswith("Left out: 5 further swipes") for line in made.report)
 
 
 def test_a_number_of_another_swipe_loses_none_of_them() -> None:

@@ -59,6 +59,17 @@ def test_a_hint_names_the_open_thread_of_the_character_else_the_newest() -> None
     assert hints_of(ON, LAST, [first, second])[0].text.endswith("; open: What does Joss owe?")
 
 
+def test_a_thread_whose_words_only_have_the_letters_of_a_name_does_not_name_it() -> None:
+    named = replace(ON, names={ORANGE: "Al"})
+    threads = chunk(1, "Who rang the bell?", "The reeve is also in debt.", "What is AL’s debt?")
+    assert hints_of(named, LAST, [threads])[0].thread == "What is AL’s debt?"
+    assert hints_of(named, LAST, [chunk(1, "Who rang it?", "Is it also paid?")])[0].thread == "Who rang it?"
+    assert (
+        hints_of(replace(ON, names={ORANGE: "灰"}), LAST, [chunk(1, "Why?", "彼は灰を")])[0].thread
+        == "彼は灰を"
+    )
+
+
 def test_memory_of_any_shape_makes_no_hint_fail() -> None:
     odd = replace(delta_block(1), payload={"unresolved_threads": [None, {"thread": 3}, {}, "Why?"]})
     assert hints_of(ON, LAST, [odd])[0].thread == "Why?"
