@@ -110,9 +110,26 @@ async def test_the_list_shows_the_blocks_in_their_order_and_what_the_chosen_agen
         assert "+ Nobody laughs" not in [name for name, _ in outline(screen)]
 
 
-async def test_a_block_is_switched_added_and_deleted_by_keys(desktop: Desktop) -> None:
+async def test_keys_that_come_while_a_block_is_stored_count_and_switch_add_and_delete_blocks(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_blocks) as (pilot, app):
+        # Keys that come while a block is stored before it closes are stored too.
         screen = await list_shown(pilot)
+        await pilot.press("enter")
+        editor = await editor_shown(pilot)
+        gate, save = asyncio.Event(), editor.autosave._save
+
+        async def held() -> None:
+            await save()
+            await gate.wait()
+
+        editor.autosave._save = held
+        await pilot.press("!", "escape", "?")
+        gate.set()
+        await until(pilot, lambda: app.screen is screen)
+        assert _text(session_of(app), 2) == "No jokes.!?"
+        # A block is switched, added and deleted by keys.
         session = session_of(app)
         await pilot.press("space")
         await until(pilot, lambda: rows(screen)[0][1] == "off")
@@ -129,9 +146,61 @@ async def test_a_block_is_switched_added_and_deleted_by_keys(desktop: Desktop) -
         assert session.snapshot.prompt_blocks.find(2) == PromptBlock(id=2, name="New block")
 
 
-async def test_what_is_typed_is_stored_by_itself_and_the_list_shows_it(desktop: Desktop) -> None:
+def _text(session: SessionHandle, number: int) -> str:
+    block = session.snapshot.prompt_blocks.find(number)
+    return block.text if block is not None else ""
+
+
+def _has_text(session: SessionHandle, number: int, text: str) -> bool:
+    return _text(session, number) == text
+
+
+CANNOT_BE_STORED = (
+    ("order", "99", "An order is 100 to 1,600."),
+    ("order", "x", "An order is 100 to 1,600."),
+    ("name", " ", "A block needs a name."),
+    ("characters", "Ines", "“Ines” is no character; there are Mira"),
+    ("agents", "all", "“all” is no agent; there are characters, narrative"),
+    ("variants", "noir", "“noir” is no variant; there are default, grim"),
+)
+
+
+async def test_what_is_typed_is_stored_by_itself_and_a_field_that_cannot_be_stored_is_named(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_blocks, size=(120, 40)) as (pilot, app):
+        # A field that cannot be stored is named, and the rest is stored.
         screen = await list_shown(pilot)
+        await pilot.press("enter")
+        editor = await editor_shown(pilot)
+        text = "No jokes."
+        for name, value, said in CANNOT_BE_STORED:
+            field = editor.query_one(f"#{name}", Input)
+            valid, field.value, text = field.value, value, f"{text}!"
+            await pilot.press("!")
+            await until(pilot, partial(_has_text, session_of(app), 2, text), name)
+            assert said in screen_text(app)
+            stored = session_of(app).snapshot.prompt_blocks.find(2)
+            before = BLOCKS.find(2)
+            assert stored is not None
+            assert before is not None
+            assert replace(stored, text=before.text) == before
+            await until(pilot, lambda: "not all stored" in screen_text(app))
+            field.value = valid
+            await until(pilot, lambda: "not all stored" not in screen_text(app))
+        # It is not lost without a question.
+        editor.query_one("#order", Input).value = "x"
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is editor)
+        editor.query_one("#order", Input).value = "100"
+        editor.query_one(CappedTextArea).focus()
+        await pilot.press(*["backspace"] * len(CANNOT_BE_STORED))
+        await until(pilot, lambda: session_of(app).snapshot.prompt_blocks == BLOCKS)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        # What is typed is stored by itself, and the list shows it.
         await pilot.press("enter")
         editor = await editor_shown(pilot)
         await pilot.press(*" Ever.")
@@ -161,73 +230,6 @@ async def test_what_is_typed_is_stored_by_itself_and_the_list_shows_it(desktop: 
         await until(pilot, lambda: "Grim humour" in screen_text(app))
 
 
-def _text(session: SessionHandle, number: int) -> str:
-    block = session.snapshot.prompt_blocks.find(number)
-    return block.text if block is not None else ""
-
-
-def _has_text(session: SessionHandle, number: int, text: str) -> bool:
-    return _text(session, number) == text
-
-
-CANNOT_BE_STORED = (
-    ("order", "99", "An order is 100 to 1,600."),
-    ("order", "x", "An order is 100 to 1,600."),
-    ("name", " ", "A block needs a name."),
-    ("characters", "Ines", "“Ines” is no character; there are Mira"),
-    ("agents", "all", "“all” is no agent; there are characters, narrative"),
-    ("variants", "noir", "“noir” is no variant; there are default, grim"),
-)
-
-
-async def test_a_field_that_cannot_be_stored_is_named_and_the_rest_is_stored(desktop: Desktop) -> None:
-    async with desktop.window(make_blocks, size=(120, 40)) as (pilot, app):
-        await list_shown(pilot)
-        await pilot.press("enter")
-        editor = await editor_shown(pilot)
-        text = "No jokes."
-        for name, value, said in CANNOT_BE_STORED:
-            field = editor.query_one(f"#{name}", Input)
-            valid, field.value, text = field.value, value, f"{text}!"
-            await pilot.press("!")
-            await until(pilot, partial(_has_text, session_of(app), 2, text), name)
-            assert said in screen_text(app)
-            stored = session_of(app).snapshot.prompt_blocks.find(2)
-            before = BLOCKS.find(2)
-            assert stored is not None
-            assert before is not None
-            assert replace(stored, text=before.text) == before
-            await until(pilot, lambda: "not all stored" in screen_text(app))
-            field.value = valid
-            await until(pilot, lambda: "not all stored" not in screen_text(app))
-        # It is not lost without a question.
-        editor.query_one("#order", Input).value = "x"
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
-        await pilot.press("enter")
-        await until(pilot, lambda: app.screen is editor)
-
-
-async def test_keys_that_come_while_a_block_is_stored_before_it_closes_are_stored_too(
-    desktop: Desktop,
-) -> None:
-    async with desktop.window(make_blocks) as (pilot, app):
-        screen = await list_shown(pilot)
-        await pilot.press("enter")
-        editor = await editor_shown(pilot)
-        gate, save = asyncio.Event(), editor.autosave._save
-
-        async def held() -> None:
-            await save()
-            await gate.wait()
-
-        editor.autosave._save = held
-        await pilot.press("!", "escape", "?")
-        gate.set()
-        await until(pilot, lambda: app.screen is screen)
-        assert _text(session_of(app), 2) == "No jokes.!?"
-
-
 async def test_a_text_that_leaves_no_room_is_stored_switched_off(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,21 +245,6 @@ async def test_a_text_that_leaves_no_room_is_stored_switched_off(
         assert stored is not None
         assert not stored.is_on
         assert "Stored, and switched off" in screen_text(app)
-
-
-async def test_quitting_stores_what_was_typed_just_now(desktop: Desktop) -> None:
-    async with desktop.window(make_blocks) as (pilot, app):
-        await list_shown(pilot)
-        await pilot.press("enter")
-        editor = await editor_shown(pilot)
-        editor.query_one(CappedTextArea).insert(" To the last word.")
-        await app.workspace.close(insists=True)
-    async with desktop.engine() as engine:
-        [summary] = await engine.sessions()
-        snapshot = await engine.reader(summary.id).load()
-        block = snapshot.prompt_blocks.find(2)
-        assert block is not None
-        assert block.text == "No jokes. To the last word."
 
 
 async def test_a_window_that_only_reads_shows_and_follows_and_edits_nothing(desktop: Desktop) -> None:
@@ -360,7 +347,9 @@ def test_pictures_of_the_list_and_of_the_editor(desktop: Desktop, pictures_match
     assert pictures_match(desktop.app(), {"list": shown, "editor": editor})
 
 
-async def test_one_block_is_opened_or_begun_for_a_key_that_comes_twice(desktop: Desktop) -> None:
+async def test_one_block_is_opened_or_begun_for_a_key_that_comes_twice_and_quitting_stores_its_text(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_blocks) as (pilot, app):
         # One block is opened for Enter that comes twice.
         screen = await list_shown(pilot)
@@ -377,3 +366,17 @@ async def test_one_block_is_opened_or_begun_for_a_key_that_comes_twice(desktop: 
         await editor_shown(pilot)
         await until(pilot, lambda: screen.query_one(DataTable).row_count == len(BLOCKS.blocks) + 1)
         assert sum(isinstance(one, BlockScreen) for one in app.screen_stack) == 1
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        # Quitting stores what was typed just now.
+        screen.query_one(DataTable).move_cursor(row=0)
+        await pilot.press("enter")
+        editor = await editor_shown(pilot)
+        editor.query_one(CappedTextArea).insert(" To the last word.")
+        await app.workspace.close(insists=True)
+    async with desktop.engine() as engine:
+        [summary] = await engine.sessions()
+        snapshot = await engine.reader(summary.id).load()
+        block = snapshot.prompt_blocks.find(2)
+        assert block is not None
+        assert block.text == "No jokes. To the last word."
