@@ -206,14 +206,14 @@ async def test_what_is_typed_is_stored_by_itself_and_a_field_that_cannot_be_stor
         await pilot.press(*" Ever.")
         session = session_of(app)
         await until(pilot, lambda: _text(session, 2) == "No jokes. Ever.")
-        for field, value in (
+        for name, value in (
             ("name", "Grim  humour"),
             ("order", "450"),
             ("characters", "mira, 2"),
             ("agents", "Characters"),
             ("variants", "all ages, grim"),
         ):
-            editor.query_one(f"#{field}", Input).value = value
+            editor.query_one(f"#{name}", Input).value = value
         editor.query_one("#place", Select).value = BlockPlace.MATERIAL
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
