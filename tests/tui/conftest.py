@@ -19,6 +19,7 @@ from textual.strip import Strip
 from textual.widgets import Button, Input
 
 from storyengine_tui.textual_ext import parts
+from tests.tui.closed_windows import taken_apart
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import home as home
 from tests.tui.engine_app import postgres_desktop as postgres_desktop
@@ -81,6 +82,13 @@ def _buttons_at_rest() -> Iterator[None]:
 def _idle_known_by_the_loop() -> Iterator[None]:
     """Have no key and no pause wait longer than there is something to do."""
     with idle_known_by_the_loop():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _closed_windows_taken_apart() -> Iterator[None]:
+    """Leave nothing of a window to the garbage collector that can be freed at once."""
+    with taken_apart():
         yield
 
 

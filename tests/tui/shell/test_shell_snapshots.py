@@ -170,15 +170,6 @@ def test_a_full_setup_the_question_before_its_lock_and_its_cast(shown: Shown) ->
     assert shown(full, question, cast, prepare=make_full)
 
 
-def test_setup_double_name(shown: Shown) -> None:
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
-        await pilot.press("tab", "tab", "tab", "ctrl+u", *"AGENT", "space", *"yellow")
-        saved = app.chapter.query_one("#saved", Static)
-        await until(pilot, lambda: str(saved.content) == "name taken")
-
-    assert shown(act)
-
-
 def test_setup_lock_failed(desktop: Desktop, shown: Shown) -> None:
     desktop.script = Script(reply=(Entry(match=ScriptMatch(schema="world_chapter_lock"), fault=Fault.AUTH),))
 
@@ -286,24 +277,9 @@ def test_chapters(shown: Shown) -> None:
     assert shown(act, prepare=make_several)
 
 
-def test_the_title_of_a_chapter_and_none_that_is_archived(shown: Shown) -> None:
-    async def title(pilot: Pilot[Any], app: StoryEngineApp) -> None:
-        await pilot.press("f5")
-        await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
-        await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 1)
-        await pilot.press("t")
-        await until(pilot, lambda: isinstance(app.screen, TitleModal))
-
-    async def none_archived(pilot: Pilot[Any], app: StoryEngineApp) -> None:
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
-        await pilot.press("v")
-        await until(pilot, lambda: app.screen.query_one("#empty").display)
-
-    assert shown(title, none_archived)
-
-
-def test_help_and_a_bug(shown: Shown, monkeypatch: pytest.MonkeyPatch, desktop: Desktop) -> None:
+def test_help_a_bug_the_title_of_a_chapter_none_that_is_archived_and_a_double_name(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch, desktop: Desktop
+) -> None:
     report = "Story Engine 0.1.0\n\nTraceback (most recent call last):\n  …\nZeroDivisionError: a bug of ours"
     monkeypatch.setattr("storyengine_tui.screens.system.bug_screen.report_of", lambda _: report)
 
@@ -318,4 +294,26 @@ def test_help_and_a_bug(shown: Shown, monkeypatch: pytest.MonkeyPatch, desktop: 
         app.push_screen(BugScreen(ZeroDivisionError(), log_folder))
         await until(pilot, lambda: isinstance(app.screen, BugScreen))
 
-    assert shown(help_of_tab_1, bug)
+    async def title(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
+        await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 1)
+        await pilot.press("t")
+        await until(pilot, lambda: isinstance(app.screen, TitleModal))
+
+    async def none_archived(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
+        await pilot.press("v")
+        await until(pilot, lambda: app.screen.query_one("#empty").display)
+
+    async def double_name(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        await pilot.press("tab", "tab", "tab", "ctrl+u", *"AGENT", "space", *"yellow")
+        saved = app.chapter.query_one("#saved", Static)
+        await until(pilot, lambda: str(saved.content) == "name taken")
+
+    assert shown(help_of_tab_1, bug, title, none_archived, double_name)

@@ -75,7 +75,9 @@ async def test_a_chapter_that_keeps_no_bank_has_the_two_forms_of_memory_and_read
         assert not app.chapter.may_do("play", "sheet")
 
 
-async def test_each_list_has_its_kinds_and_says_how_many_are_new(desktop: Desktop) -> None:
+async def test_each_list_has_its_kinds_says_how_many_are_new_and_has_the_keys_while_it_shows(
+    desktop: Desktop,
+) -> None:
     async with tab3(desktop) as tab:
         assert tab.names == ["Tobias [/x]", "The inspector"]
         assert tab.count == "2 items · 10 new in the bank"
@@ -94,6 +96,22 @@ async def test_each_list_has_its_kinds_and_says_how_many_are_new(desktop: Deskto
         await tab.until(lambda: " new" not in tab.count)
         assert tab.cell.query_one(PassageView).display
         assert {item.validation for item in await tab.bank.items()} == {Validation.SEEN}
+        # A letter that is no key of a list is not typed into the wishes.
+        await tab.press("3")
+        await tab.until(lambda: tab.items.has_focus)
+        await tab.press("D", "Q", "q", "z")
+        assert tab.items.has_focus
+        assert not tab.app.chapter.query_one(DefinitionCell).area.text
+        await tab.press("p")
+        await tab.said("Pinned: 1 item")
+        # A list that shows has the keys again after another tab.
+        await tab.press("4", "f3")
+        await tab.until(lambda: not tab.items.has_focus)
+        await tab.press("f4")
+        await tab.until(lambda: tab.items.has_focus)
+        assert "pinned" not in screen_text(tab.app)
+        await tab.press("p")
+        await tab.until(lambda: "pinned" in screen_text(tab.app))
 
 
 async def test_one_key_confirms_pins_and_rejects_and_undo_takes_it_back(desktop: Desktop) -> None:
@@ -116,25 +134,6 @@ async def test_one_key_confirms_pins_and_rejects_and_undo_takes_it_back(desktop:
         await tab.press("U")
         await tab.said("Done again for “Tobias [/x]”")
         assert is_confirmed(await tab.stored(1))
-
-
-async def test_a_letter_that_is_no_key_of_a_list_is_not_typed_into_the_wishes(desktop: Desktop) -> None:
-    async with tab3(desktop) as tab:
-        await tab.press("D", "Q", "q", "z")
-        assert tab.items.has_focus
-        assert not tab.app.chapter.query_one(DefinitionCell).area.text
-        await tab.press("p")
-        await tab.said("Pinned: 1 item")
-
-
-async def test_a_list_that_shows_has_the_keys_again_after_another_tab(desktop: Desktop) -> None:
-    async with tab3(desktop, shown="4") as tab:
-        await tab.press("f3")
-        await tab.until(lambda: not tab.items.has_focus)
-        await tab.press("f4")
-        await tab.until(lambda: tab.items.has_focus)
-        await tab.press("p")
-        await tab.said("Pinned: 1 item")
 
 
 async def test_marked_items_are_those_on_which_a_key_acts_at_once(desktop: Desktop) -> None:
@@ -202,29 +201,25 @@ async def test_a_merged_item_that_counts_again_is_rejected_by_one_key(desktop: D
         assert (await tab.stored(1)).validation is Validation.REJECTED
 
 
-async def test_a_list_shows_what_another_window_made_of_its_items(desktop: Desktop) -> None:
+async def test_a_list_and_the_sheet_show_what_another_window_made_of_their_items(desktop: Desktop) -> None:
     async with desktop.engine("elsewhere") as elsewhere:
         writer = await elsewhere.open(await make_banked(elsewhere))
         async with tab3(desktop, None) as tab:
             assert tab.app.session is not None
             assert tab.app.session.is_read_only
-            [tobias] = [one for one in await writer.bank.items() if one.id == ITEMS[0].id]
-            await writer.bank.pin([tobias])
-            await tab.until(lambda: "pinned" in screen_text(tab.app))
-            await writer.bank.reject([replace(tobias, version=2, is_pinned=True)])
-            await tab.until(lambda: tab.names == ["The inspector"])
-
-
-async def test_the_sheet_shows_what_another_window_made_of_its_lines(desktop: Desktop) -> None:
-    async with desktop.engine("elsewhere") as elsewhere:
-        writer = await elsewhere.open(await make_banked(elsewhere))
-        async with tab3(desktop, None) as tab:
             await tab.press("f3", "alt+c")
             await tab.until(lambda: isinstance(tab.app.screen, SheetModal))
             lines = tab.app.screen.query_one(ItemList)
             await tab.until(lambda: len(lines.rows) == 2)
             await writer.bank.reject([lines.rows[0].item])
             await tab.until(lambda: len(lines.rows) == 1)
+            await tab.press("escape", "f4")
+            await tab.until(lambda: tab.items.has_focus)
+            [tobias] = [one for one in await writer.bank.items() if one.id == ITEMS[0].id]
+            await writer.bank.pin([tobias])
+            await tab.until(lambda: "pinned" in screen_text(tab.app))
+            await writer.bank.reject([replace(tobias, version=2, is_pinned=True)])
+            await tab.until(lambda: tab.names == ["The inspector"])
 
 
 async def test_what_a_key_asked_for_on_the_sheet_is_stored_where_esc_comes_first(
@@ -310,7 +305,9 @@ async def test_a_merge_says_why_it_is_refused_and_else_which_item_goes_on(deskto
         await tab.until(lambda: len(tab.names) == 4)
 
 
-async def test_the_lists_show_what_one_character_knows_and_what_has_the_words(desktop: Desktop) -> None:
+async def test_a_list_shows_what_one_character_knows_and_what_has_the_words_and_is_left_for_memory(
+    desktop: Desktop,
+) -> None:
     async with tab3(desktop) as tab:
         await tab.press("f12", "f12")
         assert tab.names == ["Tobias [/x]"]
@@ -324,12 +321,8 @@ async def test_the_lists_show_what_one_character_knows_and_what_has_the_words(de
         tab.cell.query_one("#memory-search", Input).value = "reef"
         await tab.press()
         assert tab.names == ["The lamp goes out"]
-
-
-async def test_words_that_were_typed_for_a_list_are_searched_in_memory_and_a_list_is_left_where_it_has_none(
-    desktop: Desktop,
-) -> None:
-    async with tab3(desktop) as tab:
+        await tab.press("3")
+        await tab.until(lambda: tab.items.has_focus)
         # Words that were typed for a list are searched in memory once that shows.
         word = next(one.text.split()[0] for one in tab.cell.memory.view.lines.paragraphs if one.text.strip())
         tab.cell.query_one("#memory-search", Input).value = word

@@ -33,43 +33,6 @@ async def in_the_identity(pilot: Pilot[Any], app: StoryEngineApp) -> CappedTextA
     return area
 
 
-async def test_another_chapter_is_seen_from_its_top(desktop: Desktop) -> None:
-    async with desktop.window(make_draft) as (pilot, app):
-        await in_the_identity(pilot, app)
-        await settled(pilot)
-        page = app.chapter.query_one("SetupPane #page")
-        assert page.scroll_offset.y > 0
-        before = app.session
-        app.action_new_chapter()
-        await until(pilot, lambda: app.session is not before and app.focused is not None)
-        await settled(pilot)
-        assert page.scroll_offset.y == 0
-        assert app.focused is app.chapter.query_one("#world")
-        assert cursor_is_in_sight(app)
-
-
-async def test_the_line_that_is_written_stays_in_sight_on_a_smaller_terminal(desktop: Desktop) -> None:
-    async with desktop.window(make_draft, size=(120, 40)) as (pilot, app):
-        await in_the_identity(pilot, app)
-        await pilot.press(*"line by line", *(["enter"] * 6))
-        await pilot.resize_terminal(80, 24)
-        await settled(pilot)
-        assert cursor_is_in_sight(app)
-
-
-async def test_typing_brings_back_what_was_scrolled_away(desktop: Desktop) -> None:
-    async with desktop.window(make_draft, size=(80, 16)) as (pilot, app):
-        await in_the_identity(pilot, app)
-        await settled(pilot)
-        page = app.chapter.query_one("SetupPane #page")
-        page.scroll_home(animate=False)
-        await settled(pilot)
-        assert not cursor_is_in_sight(app)
-        await pilot.press("x")
-        await settled(pilot)
-        assert cursor_is_in_sight(app)
-
-
 async def test_the_keys_of_a_panel_that_is_only_read_offer_no_sending(desktop: Desktop) -> None:
     async def make_ended(engine: Any) -> None:
         session_id = await make_active(engine, 1)
@@ -87,7 +50,9 @@ async def test_the_keys_of_a_panel_that_is_only_read_offer_no_sending(desktop: D
         assert not {"Send", "New line"} & set(offered)
 
 
-async def test_the_characters_are_in_sight_while_the_world_is_written(desktop: Desktop) -> None:
+async def test_the_characters_are_in_sight_while_the_world_is_written_and_another_chapter_from_its_top(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_draft, size=(80, 24)) as (pilot, app):
         await settled(pilot)
         assert app.focused is app.chapter.query_one("#world")
@@ -101,23 +66,37 @@ async def test_the_characters_are_in_sight_while_the_world_is_written(desktop: D
         app.chapter.query_one("#world").focus()
         await settled(pilot)
         assert "[1 Mira ✎]" in screen_text(app)
+        # Another chapter is seen from its top.
+        await pilot.resize_terminal(80, 24)
+        await settled(pilot)
+        await in_the_identity(pilot, app)
+        await settled(pilot)
+        page = app.chapter.query_one("SetupPane #page")
+        assert page.scroll_offset.y > 0
+        before = app.session
+        app.action_new_chapter()
+        await until(pilot, lambda: app.session is not before and app.focused is not None)
+        await settled(pilot)
+        assert page.scroll_offset.y == 0
+        assert app.focused is app.chapter.query_one("#world")
+        assert cursor_is_in_sight(app)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_an_example_opens_at_the_beginning_of_every_text(
-    desktop: Desktop, size: tuple[int, int]
-) -> None:
+async def test_an_example_opens_at_the_beginning_of_every_text(desktop: Desktop) -> None:
     await desktop.prepare(make_draft)
     [example] = [one for one in find_examples() if one.title == "The Lamp at Grey Point"]
-    async with desktop.window(size=size) as (pilot, app):
-        await app.workspace.open_example(example)
-        await settled(pilot)
-        await pilot.press("ctrl+n")
-        await settled(pilot)
-        areas = [*app.chapter.query("#world, #chapter, .identity").results(CappedTextArea)]
-        assert [area.scroll_offset.y for area in areas] == [0] * 4
-        assert all(area.length > 100 for area in areas)
-        assert [area.cursor_location for area in areas] == [(0, 0)] * 4
+    async with desktop.window(size=(80, 24)) as (pilot, app):
+        for size in ((80, 24), (120, 40)):
+            await pilot.resize_terminal(*size)
+            await settled(pilot)
+            await app.workspace.open_example(example)
+            await settled(pilot)
+            await pilot.press("ctrl+n")
+            await settled(pilot)
+            areas = [*app.chapter.query("#world, #chapter, .identity").results(CappedTextArea)]
+            assert [area.scroll_offset.y for area in areas] == [0] * 4
+            assert all(area.length > 100 for area in areas)
+            assert [area.cursor_location for area in areas] == [(0, 0)] * 4
 
 
 async def test_the_texts_of_a_chapter_that_is_opened_again_show_their_beginning(desktop: Desktop) -> None:
@@ -137,7 +116,9 @@ async def test_the_texts_of_a_chapter_that_is_opened_again_show_their_beginning(
         assert {(area.cursor_location, area.scroll_offset.y) for area in areas} == {((0, 0), 0)}
 
 
-async def test_what_has_the_focus_looks_different(desktop: Desktop) -> None:
+async def test_what_has_the_focus_looks_different_and_the_line_that_is_written_stays_in_sight(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_draft, size=(120, 40)) as (pilot, app):
         for wanted in ("#agent-count", "#panels"):
             widget = app.chapter.query_one(wanted)
@@ -148,6 +129,23 @@ async def test_what_has_the_focus_looks_different(desktop: Desktop) -> None:
             after = looks(app, widget.region)
             assert [one for one in after if one not in before] != []
             assert any("reverse" in one or "underline" in one for one in after if one not in before)
+        # The line that is written stays in sight on a smaller terminal.
+        await in_the_identity(pilot, app)
+        await pilot.press(*"line by line", *(["enter"] * 6))
+        await pilot.resize_terminal(80, 24)
+        await settled(pilot)
+        assert cursor_is_in_sight(app)
+        # Typing brings back what was scrolled away.
+        await pilot.resize_terminal(80, 16)
+        await in_the_identity(pilot, app)
+        await settled(pilot)
+        page = app.chapter.query_one("SetupPane #page")
+        page.scroll_home(animate=False)
+        await settled(pilot)
+        assert not cursor_is_in_sight(app)
+        await pilot.press("x")
+        await settled(pilot)
+        assert cursor_is_in_sight(app)
 
 
 def looks(app: StoryEngineApp, region: Region) -> set[str]:

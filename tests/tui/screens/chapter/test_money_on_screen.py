@@ -31,31 +31,25 @@ def figure(table: Table) -> str:
     return str(line.render()) if line.display else ""
 
 
-async def test_tab_2_says_what_the_chapter_has_cost(paid: PaidDesktop) -> None:
-    async with at_table(paid) as table:
-        # A reply may have 8,000 tokens at $10 for a million, and its input is on top.
-        await table.until(lambda: figure(table).startswith("$0.31 · next up to $0.08"), "the lock")
-        await table.play("Hello")
-        await table.until(lambda: figure(table).startswith("$0.62 · next up to $0.08"))
-
-
-async def test_tab_2_says_what_a_prompt_to_several_costs_with_all_of_their_replies(paid: PaidDesktop) -> None:
-    async with at_table(paid) as table:
-        await table.until(lambda: figure(table).startswith("$0.31 · next up to $0.08"), "the lock")
-        await table.pilot.press("alt+s")
-        await table.until(lambda: isinstance(table.app.screen, CalledModal))
-        table.app.screen.dismiss((Slot.ORANGE,))
-        # Two answers of $0.08, of which the second is given the first: 8,000 tokens more at $1 for a million.
-        await table.until(lambda: figure(table).startswith("$0.31 · next up to $0.17"), figure(table))
-
-
-async def test_tab_2_says_what_a_prompt_to_the_character_of_the_panel_costs(
+async def test_tab_2_says_what_the_chapter_has_cost_and_the_next_prompt_to_one_or_several_may_cost(
     paid: PaidDesktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def of_prompt(slot: Slot, *_: object) -> Decimal:
         return Decimal(slot.value)
 
     async with at_table(paid) as table:
+        # A reply may have 8,000 tokens at $10 for a million, and its input is on top.
+        await table.until(lambda: figure(table).startswith("$0.31 · next up to $0.08"), "the lock")
+        await table.play("Hello")
+        await table.until(lambda: figure(table).startswith("$0.62 · next up to $0.08"))
+        # It says what a prompt to several costs with all of their replies.
+        await table.pilot.press("alt+1")
+        await table.pilot.press("alt+s")
+        await table.until(lambda: isinstance(table.app.screen, CalledModal))
+        table.app.screen.dismiss((Slot.ORANGE,))
+        # Two answers of $0.08, of which the second is given the first: 8,000 tokens more at $1 for a million.
+        await table.until(lambda: figure(table).startswith("$0.62 · next up to $0.17"), figure(table))
+        # It says what a prompt to the character of the panel costs.
         monkeypatch.setattr(table.session.money, "of_prompt", of_prompt)
         await table.pilot.press("alt+3")
         await table.until(lambda: figure(table).endswith("next up to $3.00"), figure(table))
@@ -97,31 +91,37 @@ async def test_the_call_that_could_pass_the_ceiling_is_asked_about_and_made_when
         assert table.banner() == ""
 
 
-async def test_at_the_ceiling_nothing_is_sent_when_the_gm_does_not_agree(paid: PaidDesktop) -> None:
-    paid.ceilings = Ceilings(day=Decimal("0.35"))
-    async with at_window(paid) as table:
-        await table.send("Hello")
-        await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
-        await table.pilot.press("escape")
-        await table.until(lambda: not isinstance(table.app.screen, ConfirmModal))
-        assert table.text(Slot.RED) == "Hello"
-        assert table.stored.prompt_index == 0
-        await table.pilot.press("ctrl+r")
-        await table.until(lambda: isinstance(table.app.screen, ConfirmModal), "it is asked again")
-        await table.pilot.press("escape")
-
-
-async def test_what_is_typed_while_the_question_about_a_ceiling_opens_goes_on_into_the_panel(
+async def test_at_the_ceiling_nothing_is_sent_before_the_gm_agrees_to_one_question_after_the_other(
     paid: PaidDesktop,
 ) -> None:
     paid.ceilings = Ceilings(day=Decimal("0.35"))
     async with at_window(paid) as table:
+        # What is typed while the question opens goes on into the panel.
         await table.send("Hello")
         await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
         await table.pilot.press(*" you", "enter")
         await table.until(lambda: not isinstance(table.app.screen, ConfirmModal))
         assert table.text(Slot.RED) == "Hello you"
         assert table.stored.prompt_index == 0, "Enter has left the ceiling as it is"
+        # Nothing is sent when the GM does not agree, and it is asked again.
+        await table.pilot.press("ctrl+r")
+        await table.until(lambda: isinstance(table.app.screen, ConfirmModal), "it is asked again")
+        await table.pilot.press("escape")
+        await table.until(lambda: not isinstance(table.app.screen, ConfirmModal))
+        assert table.text(Slot.RED) == "Hello you"
+        assert table.stored.prompt_index == 0
+        # Two calls that are refused at the ceiling are asked about one after the other.
+        await table.pilot.press("ctrl+r")
+        await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
+        question, [failed] = table.app.screen, table.snapshot.failed(ReplyRequest)
+        chapter = table.app.screen_stack[0]
+        chapter.post_message(SessionListener.RepairWanted(failed.id))  # as a summary that fails beside it
+        for _ in range(20):
+            await table.pilot.pause()
+        assert table.app.screen is question, "another question lies over the first"
+        await table.pilot.click(question.query_one("#confirm", Button))
+        await table.until(lambda: table.played(1))
+        assert table.banner() == ""
 
 
 async def test_f7_lists_what_each_call_cost_and_the_sum(paid: PaidDesktop) -> None:
@@ -151,21 +151,3 @@ async def test_tab_3_says_nothing_of_money_while_none_is_spent(desktop: Desktop)
     desktop.script = SCRIPT
     async with chapter_page(desktop, make_ended) as page:
         assert not page.pane.query_one("#why", Static).display
-
-
-async def test_two_calls_that_are_refused_at_the_ceiling_are_asked_about_one_after_the_other(
-    paid: PaidDesktop,
-) -> None:
-    paid.ceilings = Ceilings(day=Decimal("0.35"))
-    async with at_window(paid) as table:
-        await table.send("Hello")
-        await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
-        question, [failed] = table.app.screen, table.snapshot.failed(ReplyRequest)
-        chapter = table.app.screen_stack[0]
-        chapter.post_message(SessionListener.RepairWanted(failed.id))  # as a summary that fails beside it
-        for _ in range(20):
-            await table.pilot.pause()
-        assert table.app.screen is question, "another question lies over the first"
-        await table.pilot.click(question.query_one("#confirm", Button))
-        await table.until(lambda: table.played(1))
-        assert table.banner() == ""

@@ -107,52 +107,8 @@ async def highlight(pilot: Pilot[Any], app: StoryEngineApp, text: str) -> None:
     await pilot.pause()
 
 
-async def test_enter_on_a_found_model_fills_in_the_model_page(desktop: Desktop, machine: Machine) -> None:
-    machine.servers = [OLLAMA]
-    async with on_the_screen(desktop) as (pilot, app):
-        await pilot.press("down", "enter")
-        await until(pilot, lambda: isinstance(app.screen, ModelScreen))
-        assert app.screen.query_one("#provider", Select).value == "openai"
-        assert app.screen.query_one("#address", Input).value == OLLAMA.address
-        for role in ("world_lock", "character", "context_summary", "narrative"):
-            assert app.screen.query_one(f"#model-{role}", Input).value == OLLAMA.models[1]
-        consent = app.screen.query_one("#consent", Static)
-        await until(pilot, lambda: "no consent is needed" in str(consent.content))
-
-
-async def test_the_cursor_stays_on_its_model_when_others_come_before_it(
+async def test_what_is_found_or_can_be_fetched_is_listed_fetched_after_a_question_and_filled_in(
     desktop: Desktop, machine: Machine
-) -> None:
-    machine.servers = [OLLAMA]
-    async with on_the_screen(desktop) as (pilot, app):
-        for wanted, servers in ((OLLAMA.models[1], [JAN, EMPTY, OLLAMA]), (QWEN, [OLLAMA]), (QWEN, [])):
-            await highlight(pilot, app, wanted[:20])
-            machine.servers = servers
-            before = machine.looks
-            await pilot.press("r")
-            await until(pilot, lambda: machine.looks > before)  # noqa: B023 - awaited here
-            await settled(pilot)
-            option = app.screen.query_one(OptionList).highlighted_option
-            assert option is not None
-            assert wanted[:20] in str(option.prompt)
-
-
-async def test_the_cursor_begins_at_the_first_model_that_does_not_answer_yet(
-    desktop: Desktop, machine: Machine
-) -> None:
-    file = machine.put(catalogue.catalogue()[1])
-    async with on_the_screen(desktop) as (pilot, app):
-        highlighted = app.screen.query_one(OptionList).highlighted_option
-        assert highlighted is not None
-        assert QWEN in str(highlighted.prompt)
-        await pilot.press("enter")
-        await until(pilot, lambda: app.configuration.settings.active().model_path == file)
-        await until(pilot, lambda: app.screen is app.chapter and app.session is not None)
-
-
-async def test_what_is_found_and_what_can_be_fetched_is_listed_and_fetched_after_a_question(
-    desktop: Desktop,
-    machine: Machine,
 ) -> None:
     async with on_the_screen(desktop) as (pilot, app):
         # Look again finds what was started meanwhile.
@@ -187,14 +143,45 @@ async def test_what_is_found_and_what_can_be_fetched_is_listed_and_fetched_after
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ModelsHereScreen))
         assert not desktop.paths.config_file.exists()
+        # The cursor stays on its model when others come before it.
+        machine.servers = [OLLAMA]
+        await pilot.press("r")
+        await until(pilot, lambda: not any("wants a key" in line for line in listed(app)))
+        for wanted, servers in ((OLLAMA.models[1], [JAN, EMPTY, OLLAMA]), (QWEN, [OLLAMA]), (QWEN, [])):
+            await highlight(pilot, app, wanted[:20])
+            machine.servers = servers
+            before = machine.looks
+            await pilot.press("r")
+            await until(pilot, lambda: machine.looks > before)  # noqa: B023 - awaited here
+            await settled(pilot)
+            option = app.screen.query_one(OptionList).highlighted_option
+            assert option is not None
+            assert wanted[:20] in str(option.prompt)
+        # Enter on a found model fills in the model page.
+        machine.servers = [OLLAMA]
+        await pilot.press("r")
+        await until(pilot, lambda: "llama3.2:3b" in listed(app)[1])
+        await highlight(pilot, app, "Mistral-7B")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ModelScreen))
+        assert app.screen.query_one("#provider", Select).value == "openai"
+        assert app.screen.query_one("#address", Input).value == OLLAMA.address
+        for role in ("world_lock", "character", "context_summary", "narrative"):
+            assert app.screen.query_one(f"#model-{role}", Input).value == OLLAMA.models[1]
+        consent = app.screen.query_one("#consent", Static)
+        await until(pilot, lambda: "no consent is needed" in str(consent.content))
 
 
-async def test_a_model_that_is_here_is_used_and_the_bundled_one_ends_that(
+async def test_a_model_that_is_here_is_under_the_cursor_and_used_and_the_bundled_one_ends_that(
     desktop: Desktop, machine: Machine
 ) -> None:
     file = machine.put(catalogue.find_entry("qwen"))
     async with on_the_screen(desktop) as (pilot, app):
-        await highlight(pilot, app, QWEN)
+        # The cursor begins at the first model that does not answer yet.
+        highlighted = app.screen.query_one(OptionList).highlighted_option
+        assert highlighted is not None
+        assert QWEN in str(highlighted.prompt)
+        # A model that is here is used, and the bundled one ends that.
         await pilot.press("enter")
         await until(pilot, lambda: app.configuration.settings.active().model_path == file)
         assert load_settings(desktop.paths.config_file).active().model_path == file
@@ -232,7 +219,7 @@ async def test_after_the_fetch_the_model_answers(
         await until(pilot, lambda: app.screen is app.chapter and app.session is not None)
 
 
-async def test_what_this_machine_cannot_carry_is_refused_and_what_has_arrived_needs_no_room_again(
+async def test_what_cannot_be_carried_is_refused_what_has_arrived_needs_no_room_and_names_are_text(
     desktop: Desktop, machine: Machine
 ) -> None:
     async def refuse(pilot: Pilot[Any], app: StoryEngineApp, words: str) -> None:
@@ -255,14 +242,11 @@ async def test_what_this_machine_cannot_carry_is_refused_and_what_has_arrived_ne
         machine.room = 1_000 + max(part.bytes for part in entry.parts)
         await pilot.press("r")
         await until(pilot, lambda: listed(app)[-1].endswith("fits"))
-
-
-async def test_names_of_servers_and_models_are_text(desktop: Desktop, machine: Machine) -> None:
-    """Discovery lets no such name through; the page does not depend on that."""
-    bad = tuple(kind.text for kind in KINDS if acts(kind.text) or "[" in kind.text)
-    machine.servers = [FoundServer("[red]Ollama[/x]", "http://127.0.0.1:11434/v1", bad)]
-    async with on_the_screen(desktop) as (pilot, app):
-        assert "[red]Ollama[/x]" in screen_text(app)
+        # Discovery lets no such names of servers and models through; the page does not depend on that.
+        bad = tuple(kind.text for kind in KINDS if acts(kind.text) or "[" in kind.text)
+        machine.servers = [FoundServer("[red]Ollama[/x]", "http://127.0.0.1:11434/v1", bad)]
+        await pilot.press("r", "home")
+        await until(pilot, lambda: "[red]Ollama[/x]" in screen_text(app))
         for _ in bad:
             await pilot.press("down")
             picture = app.export_screenshot()
@@ -313,18 +297,19 @@ async def test_the_welcome_leads_a_found_model_to_the_model_page(desktop: Deskto
         await app.close_everything()
 
 
-@pytest.mark.parametrize("lacks", ["memory", "memory now", "room"])
 async def test_the_welcome_is_as_ever_where_nothing_is_found_and_nothing_fits(
-    desktop: Desktop, machine: Machine, lacks: str
+    desktop: Desktop, machine: Machine
 ) -> None:
-    machine.servers = [EMPTY, JAN]
-    if lacks == "room":
-        machine.room = 10**9
-    else:
-        machine.memory = MachineMemory(16_000 if lacks == "memory now" else 2_000, 2_000)
+    machine.servers, machine.memory = [EMPTY, JAN], MachineMemory(16_000, 2_000)
     async with desktop.app().run_test() as pilot:
         app = await welcomed(pilot, machine)
-        assert offered(app) == "Connect a model"
+        assert offered(app) == "Connect a model", "too little memory now"
+        for lacks, memory, room in (("memory", 2_000, 10**12), ("room", 16_000, 10**9)):
+            machine.memory, machine.room = MachineMemory(memory, memory), room
+            machine.looks = 0
+            await app.push_screen(WelcomeModal(app.configuration))
+            await welcomed(pilot, machine)
+            assert offered(app) == "Connect a model", lacks
         await app.close_everything()
 
 

@@ -159,8 +159,33 @@ async def build_as(page: ChapterPage, *keys: str) -> None:
     await page.pilot.press(*keys, "enter")
 
 
-async def test_the_chapter_is_written_from_one_viewpoint_and_says_so_also_later(desktop: Desktop) -> None:
+async def correction_begun(page: ChapterPage) -> CorrectionModal:
+    page.pane.action_correct()
+    await page.until(lambda: isinstance(page.app.screen, CorrectionModal) and page.app.focused)
+    screen = page.app.screen
+    assert isinstance(screen, CorrectionModal)
+    return screen
+
+
+async def test_a_correction_is_given_to_those_who_are_chosen_and_the_chapter_written_as_one_sees_it(
+    desktop: Desktop,
+) -> None:
     async with whispered_page(desktop) as page:
+        # A correction is given to everyone, or to those who are chosen.
+        dialog = await correction_begun(page)
+        given_to = dialog.query_one(SlotChecks)
+        assert given_to.audience == EVERYONE
+        await page.pilot.press(*"The clock is wrong.")
+        given_to.focus()
+        await page.pilot.press("1", "2", "3", "tab", "tab", "enter")
+        await page.until(lambda: NOBODY_GETS_IT in str(dialog.query_one("#text-refused", Static).content))
+        given_to.focus()
+        await page.pilot.press("1", "tab", "tab", "enter")
+        await page.until(lambda: page.app.screen is not dialog)
+        await page.until(lambda: f"{MARK}Correction by the GM" in page.memory_text)
+        block = (await page.session.reads.memory_blocks())[-1]
+        assert (block.type, block.audience) == (BlockType.CANON_CORRECTION, MIRA)
+        # The chapter is written from one viewpoint and says so, also later.
         await page.write()
         await build_as(page, "down")
         await page.until(lambda: len(page.draft.drafts) == 2)
@@ -189,11 +214,15 @@ async def test_a_build_from_a_viewpoint_that_failed_is_retried_from_there(deskto
         assert {one.viewpoint for one in requests} == {Slot.RED}
 
 
-async def test_a_chapter_without_audiences_reads_no_requests_for_its_versions(
+async def test_a_chapter_without_audiences_asks_nothing_of_a_correction_and_reads_no_requests(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desktop.script = SCRIPT
     async with chapter_page(desktop, lambda engine: make_ended(engine, 1, 1)) as page:
+        dialog = await correction_begun(page)
+        assert not dialog.query(SlotChecks)
+        await page.pilot.press("escape")
+        await page.until(lambda: page.app.screen is not dialog)
         session = page.session
 
         async def never() -> None:
@@ -203,39 +232,6 @@ async def test_a_chapter_without_audiences_reads_no_requests_for_its_versions(
         await page.pane.attach(session)
         await page.until(lambda: page.versions and page.memory.is_known)
         assert "sees it" not in page.versions[0]
-
-
-async def correction_begun(page: ChapterPage) -> CorrectionModal:
-    page.pane.action_correct()
-    await page.until(lambda: isinstance(page.app.screen, CorrectionModal) and page.app.focused)
-    screen = page.app.screen
-    assert isinstance(screen, CorrectionModal)
-    return screen
-
-
-async def test_a_correction_is_given_to_everyone_or_to_those_who_are_chosen(desktop: Desktop) -> None:
-    async with whispered_page(desktop) as page:
-        dialog = await correction_begun(page)
-        given_to = dialog.query_one(SlotChecks)
-        assert given_to.audience == EVERYONE
-        await page.pilot.press(*"The clock is wrong.")
-        given_to.focus()
-        await page.pilot.press("1", "2", "3", "tab", "tab", "enter")
-        await page.until(lambda: NOBODY_GETS_IT in str(dialog.query_one("#text-refused", Static).content))
-        given_to.focus()
-        await page.pilot.press("1", "tab", "tab", "enter")
-        await page.until(lambda: page.app.screen is not dialog)
-        await page.until(lambda: f"{MARK}Correction by the GM" in page.memory_text)
-        block = (await page.session.reads.memory_blocks())[-1]
-        assert (block.type, block.audience) == (BlockType.CANON_CORRECTION, MIRA)
-
-
-async def test_a_chapter_without_audiences_asks_nothing_more_of_a_correction(desktop: Desktop) -> None:
-    desktop.script = SCRIPT
-    async with chapter_page(desktop, make_ended) as page:
-        dialog = await correction_begun(page)
-        assert not dialog.query(SlotChecks)
-        await page.pilot.press("escape")
 
 
 async def test_the_palette_offers_what_is_possible(desktop: Desktop) -> None:

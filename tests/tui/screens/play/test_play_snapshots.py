@@ -85,29 +85,9 @@ def test_full(shown: Shown) -> None:
     assert shown(act, prompts=15, script=script)
 
 
-def test_read_only(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The store knows no other writer: the next poll would find that it has gone.
-    monkeypatch.setattr(writer_banner, "POLL_SECONDS", 3600.0)
-
-    async def act(table: Table) -> None:
-        holder = WriterInfo(label="desk, process 4711", since=datetime(2026, 1, 2, 15, tzinfo=UTC))
-        table.session._writer._lock_out(holder)
-        await table.until(lambda: table.area(table.slot()).read_only)
-
-    assert shown(act, prompts=3)
-
-
 async def _reroll(table: Table) -> None:
     await table.pilot.press("f9")
     await table.until(lambda: table.pane.query_one(TakeLine).display and not table.transcript.is_streaming)
-
-
-def test_undone(shown: Shown) -> None:
-    async def act(table: Table) -> None:
-        await table.pilot.press("ctrl+o")
-        await table.until(lambda: table.pane.query_one(TakeLine).display)
-
-    assert shown(act, prompts=2)
 
 
 def test_undone_with_takes_before(shown: Shown) -> None:
@@ -130,7 +110,12 @@ def test_stopped(shown: Shown, gate: Gate) -> None:
     assert shown(act, prompts=1)
 
 
-def test_marking_and_the_questions_of_a_branch_and_of_the_end(shown: Shown) -> None:
+def test_marking_the_questions_of_a_branch_and_of_the_end_and_a_window_that_reads(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The store knows no other writer: the next poll would find that it has gone.
+    monkeypatch.setattr(writer_banner, "POLL_SECONDS", 3600.0)
+
     async def marking(table: Table) -> None:
         table.transcript.focus()
         await table.pilot.press("v", "up")
@@ -146,11 +131,23 @@ def test_marking_and_the_questions_of_a_branch_and_of_the_end(shown: Shown) -> N
         await table.pilot.press("f8")
         await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
 
-    assert shown(marking, branch, end, prompts=3)
+    async def reads(table: Table) -> None:
+        await table.pilot.press("escape", "ctrl+u")
+        holder = WriterInfo(label="desk, process 4711", since=datetime(2026, 1, 2, 15, tzinfo=UTC))
+        table.session._writer._lock_out(holder)
+        await table.until(lambda: table.area(table.slot()).read_only)
+
+    assert shown(marking, branch, end, reads, prompts=3)
 
 
-def test_correcting_a_reply_and_two_takes_of_it(shown: Shown) -> None:
+def test_undone_then_correcting_a_reply_and_two_takes_of_it(shown: Shown) -> None:
+    async def undone(table: Table) -> None:
+        await table.pilot.press("ctrl+o")
+        await table.until(lambda: table.pane.query_one(TakeLine).display)
+
     async def correcting(table: Table) -> None:
+        table.pane.takes.action_redo()
+        await table.until(lambda: table.stored.prompt_index == 2)
         table.pane.takes.action_correct_reply()
         await table.until(lambda: isinstance(table.app.screen, ReplyModal))
 
@@ -158,4 +155,4 @@ def test_correcting_a_reply_and_two_takes_of_it(shown: Shown) -> None:
         await table.pilot.press("escape")
         await _reroll(table)
 
-    assert shown(correcting, two_takes, prompts=2)
+    assert shown(undone, correcting, two_takes, prompts=2)

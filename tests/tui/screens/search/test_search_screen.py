@@ -95,7 +95,9 @@ async def test_enter_goes_to_the_words_in_memory(desktop: Desktop) -> None:
 
 
 @pytest.mark.anyio
-async def test_enter_goes_to_the_item_in_its_list_also_while_the_bank_was_not_read(desktop: Desktop) -> None:
+async def test_enter_goes_to_the_item_in_its_list_unread_read_or_unknown_to_the_one_who_is_seen(
+    desktop: Desktop,
+) -> None:
     desktop.script = SCRIPT
     async with desktop.window(make_banked) as (pilot, app):
         screen = await searching(pilot, app, "ninety")
@@ -112,14 +114,7 @@ async def test_enter_goes_to_the_item_in_its_list_also_while_the_bank_was_not_re
         await until(pilot, lambda: items.chosen is not None and items.chosen.item.id.int == 6)
         assert app.chapter.query_one(MemoryCell).bank.shown is BankList.FACTS
         assert lists.active == BankList.FACTS
-
-
-@pytest.mark.anyio
-async def test_enter_goes_to_an_item_and_to_memory_also_where_one_character_does_not_know_them(
-    desktop: Desktop,
-) -> None:
-    desktop.script = SCRIPT
-    async with desktop.window(make_banked) as (pilot, app):
+        # Also where one character does not know it, and to memory.
         await pilot.press("f4")
         cell = app.chapter.query_one(MemoryCell)
         await until(pilot, lambda: cell.memory.is_known and cell.keeps_bank and cell.bank.rows is not None)

@@ -52,7 +52,7 @@ def lock_banner(app: StoryEngineApp) -> Banner:
     return app.chapter.query_one("#lock-banner", Banner)
 
 
-async def test_the_question_does_not_come_again_when_the_page_hears_late_of_the_lock(
+async def test_enter_that_comes_twice_locks_once_and_asks_no_more_when_the_page_hears_late_of_it(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hears, may_hear, handle = asyncio.Event(), asyncio.Event(), SessionListener._handle
@@ -66,13 +66,16 @@ async def test_the_question_does_not_come_again_when_the_page_hears_late_of_the_
     monkeypatch.setattr(SessionListener, "_handle", hear_late)
     async with desktop.window(make_draft) as (pilot, app):
         await ask(pilot)
-        await pilot.press("right", "enter")
+        await pilot.press("right")
+        for _ in range(2):
+            app.post_message(Key("enter", "\r"))
         await until(pilot, lambda: hears.is_set() and app.screen is app.chapter)
         await pilot.pause()
         assert app.screen is app.chapter
         assert app.chapter.active_tab == "play"
         may_hear.set()
         await until(pilot, lambda: "being played" in screen_text(app))
+        assert "It is not possible" not in screen_text(app)
 
 
 async def test_the_dialog_says_what_is_locked_and_who_reads_it_and_asks_only_once_by_key_or_click(
@@ -331,14 +334,3 @@ async def test_without_a_model_of_the_library_lock_and_f6_say_nothing_of_it(desk
         await until(pilot, lambda: isinstance(app.screen, ModelScreen))
         assert "library" not in screen_text(app)
         assert not app.screen.query_one("#model-note").display
-
-
-async def test_it_is_locked_once_for_enter_that_comes_twice(desktop: Desktop) -> None:
-    async with desktop.window(make_draft) as (pilot, app):
-        await ask(pilot)
-        await pilot.press("right")
-        for _ in range(2):
-            app.post_message(Key("enter", "\r"))
-        await until(pilot, lambda: state(app) is SessionState.ACTIVE)
-        await until(pilot, lambda: app.chapter.active_tab == "play")
-        assert "It is not possible" not in screen_text(app)

@@ -36,19 +36,33 @@ def panel(app: StoryEngineApp) -> AgentPanel:
     return next(panel for panel in app.chapter.query(AgentPanel) if panel.display)
 
 
-async def test_typed_text_is_stored_without_a_command_and_shown_after_a_restart(desktop: Desktop) -> None:
+async def test_typed_text_is_stored_without_a_command_also_when_the_program_ends_at_once(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_draft) as (pilot, app):
         await pilot.press("ctrl+end", "space", "S", "a", "l", "t")
         await until(pilot, lambda: session_of(app).snapshot.tab1.world.endswith("rock. Salt"))
         assert str(app.chapter.query_one("#saved", Static).content) == "stored"
-    async with desktop.window() as (pilot, app):
+    # It is shown after a restart, and stored when the program ends at once.
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
         area = app.chapter.query_one("#world", CappedTextArea)
         assert area.text == "A lighthouse on a rock. Salt"
         assert area.cursor_location == (0, 0)
+        await pilot.press("ctrl+end", "?", "ctrl+q")
+        await until(pilot, lambda: not app.is_running)
+    async with desktop.engine() as engine:
+        summary = (await engine.sessions())[0]
+        assert (await engine.reader(summary.id).load()).tab1.world.endswith("Salt?")
 
 
-async def test_the_limit_holds_for_typing_paste_and_undo_and_the_counter_tells(desktop: Desktop) -> None:
-    async with desktop.window() as (pilot, app):
+FULL = "Full: 5,000 characters fit, 1,000 were not taken"
+
+
+async def test_the_limit_holds_for_typing_paste_and_undo_and_what_is_cut_off_is_said_in_every_cell(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(size=(80, 24)) as (pilot, app):
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
         area = app.chapter.query_one("#world", CappedTextArea)
@@ -60,15 +74,7 @@ async def test_the_limit_holds_for_typing_paste_and_undo_and_the_counter_tells(d
         assert str(app.chapter.query_one("#world-counter", CharCounter).content) == "5,000/5,000"
         await pilot.press("ctrl+z", "ctrl+y")
         assert area.length == 5_000
-
-
-FULL = "Full: 5,000 characters fit, 1,000 were not taken"
-
-
-async def test_what_is_cut_off_at_a_limit_is_said_on_the_screen_in_every_cell(desktop: Desktop) -> None:
-    async with desktop.window(size=(80, 24)) as (pilot, app):
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is app.chapter)
+        # What is cut off at a limit is said on the screen in every cell.
         areas = [app.chapter.query_one(f"#{name}", CappedTextArea) for name in ("world", "chapter")]
         areas.append(panel(app).fields[1])
         too_long = "A name has at most 40 characters; the rest was not taken."
@@ -88,8 +94,20 @@ async def test_what_is_cut_off_at_a_limit_is_said_on_the_screen_in_every_cell(de
             await until(pilot, lambda: too_long not in screen_text(app))
 
 
-async def test_one_panel_shows_at_a_time_and_entries_keys_and_mouse_switch(desktop: Desktop) -> None:
+async def test_one_panel_shows_at_a_time_with_a_name_of_one_line_and_entries_keys_and_mouse_switch(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_draft, size=(120, 40)) as (pilot, app):
+        # A name is one line of forty characters, and blank is the default.
+        field = panel(app).query_one(LineField)
+        field.focus()
+        await paste(pilot, "\nof the\r\nNorth " + "x" * 60)
+        assert field.text == ("Mira of the North " + "x" * 60)[:40]
+        await until(pilot, lambda: session_of(app).snapshot.session.names[Slot.RED] == field.text)
+        field.clear()
+        await until(pilot, lambda: Slot.RED not in session_of(app).snapshot.session.names)
+        assert app.chapter.query_one("#panels", SlotEntries).entries[0].name == "Agent Red"
+        # One panel shows at a time; entries, keys and the mouse switch.
         await pilot.press("ctrl+n")
         await until(pilot, lambda: panel(app).slot is Slot.ORANGE)
         assert len([shown for shown in app.chapter.query(AgentPanel) if shown.display]) == 1
@@ -126,18 +144,6 @@ async def test_the_cast_is_typed_in_one_go_from_field_to_field(desktop: Desktop)
         app.chapter.query_one("#panels", SlotEntries).focus()
         await pilot.press("right", "enter", "E")
         assert panel(app).agent_name == "BE"
-
-
-async def test_a_name_is_one_line_of_forty_characters_and_blank_is_the_default(desktop: Desktop) -> None:
-    async with desktop.window(make_draft) as (pilot, app):
-        field = panel(app).query_one(LineField)
-        field.focus()
-        await paste(pilot, "\nof the\r\nNorth " + "x" * 60)
-        assert field.text == ("Mira of the North " + "x" * 60)[:40]
-        await until(pilot, lambda: session_of(app).snapshot.session.names[Slot.RED] == field.text)
-        field.clear()
-        await until(pilot, lambda: Slot.RED not in session_of(app).snapshot.session.names)
-        assert app.chapter.query_one("#panels", SlotEntries).entries[0].name == "Agent Red"
 
 
 async def test_a_double_name_is_not_lost_by_quitting_nor_by_another_chapter(desktop: Desktop) -> None:
@@ -195,17 +201,6 @@ async def test_a_double_name_is_dropped_when_the_gm_says_so(desktop: Desktop) ->
         assert "Quit without storing it" in screen_text(app)
         trouble.query(Button).last().press()
         await until(pilot, lambda: not app.is_running)
-
-
-async def test_what_is_typed_is_stored_when_the_program_ends_at_once(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        await opened(pilot)
-        await pilot.press("ctrl+end", "?", "ctrl+q")
-        await until(pilot, lambda: not pilot.app.is_running)
-    async with desktop.engine() as engine:
-        summary = (await engine.sessions())[0]
-        assert (await engine.reader(summary.id).load()).tab1.world.endswith("rock.?")
 
 
 async def test_after_the_lock_everything_can_be_read_and_copied_and_nothing_changed(desktop: Desktop) -> None:

@@ -174,19 +174,6 @@ async def test_the_queue_says_what_runs_waits_and_failed_and_each_key_acts_on_wh
         await until(shown.pilot, lambda: len(shown.rows) == 3)
 
 
-async def test_a_call_whose_program_was_killed_is_told_as_interrupted_and_cannot_be_stopped(
-    desktop: Desktop,
-) -> None:
-    request = reply(5, ELSEWHERE, "Row!", state=RequestState.PROCESSING)
-    queue = QueueDouble([Entry(request, waits_for="its chapter to be opened")])
-    async with at_queue(desktop, queue) as shown:
-        assert shown.rows[0][4] == "interrupted, waits: its chapter to be opened"
-        assert shown.totals == "0 running · 1 waiting"
-        await shown.pilot.press("s", "p")
-        await shown.until_told("pause")
-        assert queue.told == [("pause",)]
-
-
 async def test_what_a_key_asked_for_is_done_where_esc_comes_right_after_it(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,9 +194,14 @@ async def test_what_a_key_asked_for_is_done_where_esc_comes_right_after_it(
         await shown.until_told("pause")
 
 
-async def test_a_queue_without_a_request_is_paused_as_well(desktop: Desktop) -> None:
+async def test_a_queue_without_a_request_is_paused_f7_opens_on_it_and_keys_wait_until_it_is_read(
+    desktop: Desktop,
+) -> None:
     queue = QueueDouble()
     async with desktop.window(make_active) as (pilot, app):
+        assert app.engine is not None
+        assert app.session is not None
+        # A queue without a request is paused as well.
         vars(app.engine)["queue"] = queue
         await pilot.press("f7")
         await until(pilot, lambda: isinstance(app.screen, CallsScreen))
@@ -217,22 +209,16 @@ async def test_a_queue_without_a_request_is_paused_as_well(desktop: Desktop) -> 
         await until(pilot, lambda: "Nothing waits for a model" in screen_text(app))
         await pilot.press("p")
         await until(pilot, lambda: "Paused, nothing new begins; p goes on" in screen_text(app))
-
-
-async def test_f7_opens_on_a_queue_that_is_paused(desktop: Desktop) -> None:
-    queue = QueueDouble(is_paused=True)
-    async with desktop.window(make_active) as (pilot, app):
-        assert app.engine is not None
-        vars(app.engine)["queue"] = queue
+        await pilot.press("2", "escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        # F7 opens on a queue that is paused.
+        vars(app.engine)["queue"] = QueueDouble(is_paused=True)
         await pilot.press("f7")
         await until(pilot, lambda: "Paused, nothing new begins" in screen_text(app))
-
-
-async def test_keys_that_come_before_the_queue_is_read_are_for_its_rows(desktop: Desktop) -> None:
-    queue = QueueDouble(gate=asyncio.Event())
-    async with desktop.window(make_active) as (pilot, app):
-        assert app.engine is not None
-        assert app.session is not None
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        # Keys that come before the queue is read are for its rows.
+        queue = QueueDouble(gate=asyncio.Event())
         queue.listed = entries_of(app.session.id)
         vars(app.engine)["queue"] = queue
         await pilot.press("f7")
@@ -282,13 +268,6 @@ async def test_a_prompt_that_waits_is_edited_and_an_edit_that_comes_too_late_is_
         assert shown.app.screen.query_one(CappedTextArea).text == "Row!!"
 
 
-async def test_a_refused_command_says_why(desktop: Desktop) -> None:
-    async with at_queue(desktop, QueueDouble(refuses="Another window has it [/x].")) as shown:
-        await shown.pilot.press("s")
-        await until(shown.pilot, lambda: shown.app._notifications)
-        assert [note.message for note in shown.app._notifications] == ["Another window has it [/x]."]
-
-
 async def two_waiting(table: Table) -> list[Entry]:
     """Send two prompts that wait behind a reply, and return their entries."""
     await table.begin("HOLD on")
@@ -322,28 +301,16 @@ async def test_a_prompt_of_this_chapter_that_is_dropped_is_in_its_panel(desktop:
         await table.until(lambda: table.played(2))
 
 
-def test_picture_of_the_queue(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.prepare_now(make_active)
-
-    async def show(pilot: Pilot[Any]) -> None:
-        await _shown(pilot, QueueDouble())
-
-    assert pictures_match(desktop.app(), run_before=show)
-
-
-def test_picture_of_a_paused_queue(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.prepare_now(make_active)
-
-    async def show(pilot: Pilot[Any]) -> None:
-        shown = await _shown(pilot, QueueDouble(is_paused=True))
-        shown.app.screen.query_one(DataTable).focus()
-        await pilot.press("down")
-
-    assert pictures_match(desktop.app(), run_before=show)
-
-
-async def test_the_queue_follows_what_happens_and_the_cursor_stays_on_its_request(desktop: Desktop) -> None:
+async def test_the_queue_follows_what_happens_with_the_cursor_on_its_request_and_says_what_was_refused(
+    desktop: Desktop,
+) -> None:
     async with at_queue(desktop) as shown:
+        # A refused command says why.
+        shown.queue.refuses = "Another window has it [/x]."
+        await shown.pilot.press("s")
+        await until(shown.pilot, lambda: shown.app._notifications)
+        assert [note.message for note in shown.app._notifications] == ["Another window has it [/x]."]
+        shown.queue.refuses = ""
         # The queue follows what happens in the open chapter.
         assert len(shown.rows) == 4
         shown.queue.listed.pop()
@@ -358,3 +325,32 @@ async def test_the_queue_follows_what_happens_and_the_cursor_stays_on_its_reques
         await until(shown.pilot, lambda: len(shown.rows) == 2)
         await shown.pilot.press("d")
         await shown.until_told("drop", RequestId(UUID(int=3)))
+        # A call whose program was killed is told as interrupted and cannot be stopped.
+        request = reply(5, ELSEWHERE, "Row!", state=RequestState.PROCESSING)
+        shown.queue.listed = [Entry(request, waits_for="its chapter to be opened")]
+        view.post_message(QueueView.ReloadWanted())
+        await until(shown.pilot, lambda: shown.totals == "0 running · 1 waiting")
+        assert shown.rows[0][4] == "interrupted, waits: its chapter to be opened"
+        shown.queue.told.clear()
+        await shown.pilot.press("s", "p")
+        await shown.until_told("pause")
+        assert shown.queue.told == [("pause",)]
+
+
+def test_pictures_of_the_queue_and_of_one_that_is_paused(
+    desktop: Desktop, pictures_match: PicturesMatch
+) -> None:
+    desktop.prepare_now(make_active)
+    app = desktop.app()
+
+    async def runs(pilot: Pilot[Any]) -> None:
+        await _shown(pilot, QueueDouble())
+
+    async def paused(pilot: Pilot[Any]) -> None:
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        await _shown(pilot, QueueDouble(is_paused=True))
+        app.screen.query_one(DataTable).focus()
+        await pilot.press("down")
+
+    assert pictures_match(app, {"runs": runs, "paused": paused})

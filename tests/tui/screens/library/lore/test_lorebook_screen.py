@@ -138,60 +138,12 @@ async def test_the_entries_of_a_lorebook_are_found_switched_edited_made_and_dele
         assert "0" not in json.loads(await stored_content(engine_of(app)))["entries"]
 
 
-async def test_seldom_fields_are_below_the_text_and_are_stored(desktop: Desktop) -> None:
-    async with desktop.window(make_lore, size=(80, 24)) as (pilot, app):
-        await lorebook_shown(pilot)
-        editor = await entry_shown(pilot)
-        editor.query_one("#position", Select).value = Position.OUTLET.name
-        fill(editor, outlet="gate", filter_names='Kara, "Ines, old"', filter_tags="sea", triggers="normal")
-        editor.query_one("#group_scoring", Select).value = "no"
-        ticks = ("ignores_budget", "is_group_override", "filter_excludes")
-        for name in (*ticks, *(name for _, name in MATCHED)):
-            tick = editor.query_one(f"#{name}", Tick)
-            assert tick.region.right <= 79
-            tick.action_switch()
-        await until(pilot, lambda: text_of(editor, "#saved") == "stored")
-        editor.query_one("#matches_notes").focus()
-        await until(pilot, lambda: "Keys also in" in screen_text(app))
-        [first, *_] = (await stored(engine_of(app))).entries
-        assert (first.position, first.outlet) == (Position.OUTLET, "gate")
-        assert (first.filter_names, first.filter_tags) == (("Kara", "Ines, old"), ("sea",))
-        assert (first.triggers, first.group_scoring) == (("normal",), False)
-        assert all(getattr(first, name) for name in (*ticks, *(name for _, name in MATCHED)))
-
-
 CANNOT_BE_STORED = (
     ("order", "x", "The order is a whole number from -1,000,000 to 1,000,000."),
     ("probability", "101", "The chance is 0 to 100 percent"),
     ("sticky", "-1", "Sticky is a whole number from 0 to 1,000,000."),
     ("depth", "", "The depth is a whole number from 0 to 1,000."),
 )
-
-
-async def test_a_field_that_cannot_be_stored_is_named_and_asked_about_and_the_rest_is_stored(
-    desktop: Desktop,
-) -> None:
-    async with desktop.window(make_lore, size=(120, 40)) as (pilot, app):
-        await lorebook_shown(pilot)
-        editor = await entry_shown(pilot)
-        text = b"in 1871."
-        for name, value, said in CANNOT_BE_STORED:
-            field = editor.query_one(f"#{name}", Input)
-            valid, field.value, text = field.value, value, text + b"!"
-            await pilot.press("!")
-            await content_is(app, pilot, CONTENT.replace(b"in 1871.", text))
-            assert said in screen_text(app)
-            await until(pilot, lambda: text_of(editor, "#saved") == "not all stored")
-            field.value = valid
-            await until(pilot, lambda: text_of(editor, "#saved") == "stored")
-        editor.query_one("#order", Input).value = "x"
-        await pilot.press("escape")
-        await in_front(pilot, ConfirmModal)
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is editor)
-        assert app.unsaved == CANNOT_BE_STORED[0][2]
-        await pilot.press("escape", "right", "enter")
-        await in_front(pilot, LorebookScreen)
 
 
 async def test_a_lorebook_is_begun_in_the_list_and_written(desktop: Desktop) -> None:
@@ -221,12 +173,32 @@ async def save_field_of_book(pilot: Pilot[Any], screen: LorebookScreen, field: s
     await until(pilot, lambda: text_of(screen, "#saved") == "stored")
 
 
-async def test_whom_a_book_is_for_and_its_budget_are_edited_and_esc_asks_before_they_are_dropped(
+async def test_seldom_fields_those_of_a_book_and_what_was_typed_before_quitting_are_stored(
     desktop: Desktop,
 ) -> None:
-    async with desktop.window(make_lore) as (pilot, app):
-        # Whom a book is for and its budget are edited.
+    async with desktop.window(make_lore, size=(80, 24)) as (pilot, app):
+        # Seldom fields are below the text and are stored.
         screen = await lorebook_shown(pilot)
+        editor = await entry_shown(pilot)
+        editor.query_one("#position", Select).value = Position.OUTLET.name
+        fill(editor, outlet="gate", filter_names='Kara, "Ines, old"', filter_tags="sea", triggers="normal")
+        editor.query_one("#group_scoring", Select).value = "no"
+        ticks = ("ignores_budget", "is_group_override", "filter_excludes")
+        for name in (*ticks, *(name for _, name in MATCHED)):
+            tick = editor.query_one(f"#{name}", Tick)
+            assert tick.region.right <= 79
+            tick.action_switch()
+        await until(pilot, lambda: text_of(editor, "#saved") == "stored")
+        editor.query_one("#matches_notes").focus()
+        await until(pilot, lambda: "Keys also in" in screen_text(app))
+        [first, *_] = (await stored(engine_of(app))).entries
+        assert (first.position, first.outlet) == (Position.OUTLET, "gate")
+        assert (first.filter_names, first.filter_tags) == (("Kara", "Ines, old"), ("sea",))
+        assert (first.triggers, first.group_scoring) == (("normal",), False)
+        assert all(getattr(first, name) for name in (*ticks, *(name for _, name in MATCHED)))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        # Whom a book is for and its budget are edited.
         await pilot.press("b")
         modal = await in_front(pilot, BookFieldsModal)
         await pilot.press(*"Crew;  Guests")
@@ -254,6 +226,12 @@ async def test_whom_a_book_is_for_and_its_budget_are_edited_and_esc_asks_before_
         await until(pilot, lambda: app.screen is screen)
         [kept] = await engine_of(app).library.lore.listed()
         assert kept.groups == ()
+        # Quitting stores what was typed just now.
+        editor = await entry_shown(pilot)
+        editor.query_one(CappedTextArea).insert(" To the last word.")
+        await app.workspace.close(insists=True)
+    async with desktop.engine() as engine:
+        assert (await stored(engine)).entries[0].content == "It was lit in 1871. To the last word."
 
 
 async def test_a_budget_alone_changes_no_group_whatever_a_group_is_called(desktop: Desktop) -> None:
@@ -301,9 +279,35 @@ async def edit_elsewhere(engine: Engine, uid: str, content: str) -> None:
     await lore.edit(kept, file, with_entry(file.book, replace(entry, content=content)))
 
 
-async def test_an_edit_in_another_window_is_not_written_over_and_the_text_is_kept(desktop: Desktop) -> None:
+async def test_what_cannot_be_stored_is_named_and_an_edit_in_another_window_not_written_over(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_lore, size=(120, 40)) as (pilot, app):
+        # A field that cannot be stored is named, and the rest is stored.
         screen = await lorebook_shown(pilot)
+        editor = await entry_shown(pilot)
+        text = b"in 1871."
+        for name, value, said in CANNOT_BE_STORED:
+            field = editor.query_one(f"#{name}", Input)
+            valid, field.value, text = field.value, value, text + b"!"
+            await pilot.press("!")
+            await content_is(app, pilot, CONTENT.replace(b"in 1871.", text))
+            assert said in screen_text(app)
+            await until(pilot, lambda: text_of(editor, "#saved") == "not all stored")
+            field.value = valid
+            await until(pilot, lambda: text_of(editor, "#saved") == "stored")
+        await pilot.press(*["backspace"] * len(CANNOT_BE_STORED))
+        await content_is(app, pilot, CONTENT)
+        # Esc asks before such a field is dropped.
+        editor.query_one("#order", Input).value = "x"
+        await pilot.press("escape")
+        await in_front(pilot, ConfirmModal)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is editor)
+        assert app.unsaved == CANNOT_BE_STORED[0][2]
+        await pilot.press("escape", "right", "enter")
+        await until(pilot, lambda: app.screen is screen)
+        # An edit in another window is not written over, and the text is kept.
         for is_over, elsewhere in ((False, "Shallow."), (True, "Shallow and warm.")):
             editor = await entry_shown(pilot)
             await edit_elsewhere(engine_of(app), "1", elsewhere)
@@ -334,16 +338,6 @@ async def test_an_edit_in_another_window_is_not_written_over_and_the_text_is_kep
         await in_front(pilot, ConfirmModal)
         await pilot.press("right", "enter")
         await in_front(pilot, LoreScreen)
-
-
-async def test_quitting_stores_what_was_typed_just_now(desktop: Desktop) -> None:
-    async with desktop.window(make_lore) as (pilot, app):
-        await lorebook_shown(pilot)
-        editor = await entry_shown(pilot)
-        editor.query_one(CappedTextArea).insert(" To the last word.")
-        await app.workspace.close(insists=True)
-    async with desktop.engine() as engine:
-        assert (await stored(engine)).entries[0].content == "It was lit in 1871. To the last word."
 
 
 async def test_what_was_typed_is_there_again_after_the_program_was_killed(

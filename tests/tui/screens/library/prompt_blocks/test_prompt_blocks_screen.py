@@ -110,9 +110,26 @@ async def test_the_list_shows_the_blocks_in_their_order_and_what_the_chosen_agen
         assert "+ Nobody laughs" not in [name for name, _ in outline(screen)]
 
 
-async def test_a_block_is_switched_added_and_deleted_by_keys(desktop: Desktop) -> None:
+async def test_keys_that_come_while_a_block_is_stored_count_and_switch_add_and_delete_blocks(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_blocks) as (pilot, app):
+        # Keys that come while a block is stored before it closes are stored too.
         screen = await list_shown(pilot)
+        await pilot.press("enter")
+        editor = await editor_shown(pilot)
+        gate, save = asyncio.Event(), editor.autosave._save
+
+        async def held() -> None:
+            await save()
+            await gate.wait()
+
+        editor.autosave._save = held
+        await pilot.press("!", "escape", "?")
+        gate.set()
+        await until(pilot, lambda: app.screen is screen)
+        assert _text(session_of(app), 2) == "No jokes.!?"
+        # A block is switched, added and deleted by keys.
         session = session_of(app)
         await pilot.press("space")
         await until(pilot, lambda: rows(screen)[0][1] == "off")
@@ -127,38 +144,6 @@ async def test_a_block_is_switched_added_and_deleted_by_keys(desktop: Desktop) -
         await pilot.press("n")
         await editor_shown(pilot)
         assert session.snapshot.prompt_blocks.find(2) == PromptBlock(id=2, name="New block")
-
-
-async def test_what_is_typed_is_stored_by_itself_and_the_list_shows_it(desktop: Desktop) -> None:
-    async with desktop.window(make_blocks, size=(120, 40)) as (pilot, app):
-        screen = await list_shown(pilot)
-        await pilot.press("enter")
-        editor = await editor_shown(pilot)
-        await pilot.press(*" Ever.")
-        session = session_of(app)
-        await until(pilot, lambda: _text(session, 2) == "No jokes. Ever.")
-        for field, value in (
-            ("name", "Grim  humour"),
-            ("order", "450"),
-            ("characters", "mira, 2"),
-            ("agents", "Characters"),
-            ("variants", "all ages, grim"),
-        ):
-            editor.query_one(f"#{field}", Input).value = value
-        editor.query_one("#place", Select).value = BlockPlace.MATERIAL
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is screen)
-        assert session.snapshot.prompt_blocks.find(2) == PromptBlock(
-            id=2,
-            name="Grim humour",
-            text="No jokes. Ever.",
-            order=450,
-            place=BlockPlace.MATERIAL,
-            variants=("all ages", "grim"),
-            slots=(Slot.RED, Slot.ORANGE),
-            roles=(AgentRole.CHARACTER,),
-        )
-        await until(pilot, lambda: "Grim humour" in screen_text(app))
 
 
 def _text(session: SessionHandle, number: int) -> str:
@@ -180,9 +165,12 @@ CANNOT_BE_STORED = (
 )
 
 
-async def test_a_field_that_cannot_be_stored_is_named_and_the_rest_is_stored(desktop: Desktop) -> None:
+async def test_what_is_typed_is_stored_by_itself_and_a_field_that_cannot_be_stored_is_named(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_blocks, size=(120, 40)) as (pilot, app):
-        await list_shown(pilot)
+        # A field that cannot be stored is named, and the rest is stored.
+        screen = await list_shown(pilot)
         await pilot.press("enter")
         editor = await editor_shown(pilot)
         text = "No jokes."
@@ -206,26 +194,40 @@ async def test_a_field_that_cannot_be_stored_is_named_and_the_rest_is_stored(des
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is editor)
-
-
-async def test_keys_that_come_while_a_block_is_stored_before_it_closes_are_stored_too(
-    desktop: Desktop,
-) -> None:
-    async with desktop.window(make_blocks) as (pilot, app):
-        screen = await list_shown(pilot)
+        editor.query_one("#order", Input).value = "100"
+        editor.query_one(CappedTextArea).focus()
+        await pilot.press(*["backspace"] * len(CANNOT_BE_STORED))
+        await until(pilot, lambda: session_of(app).snapshot.prompt_blocks == BLOCKS)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        # What is typed is stored by itself, and the list shows it.
         await pilot.press("enter")
         editor = await editor_shown(pilot)
-        gate, save = asyncio.Event(), editor.autosave._save
-
-        async def held() -> None:
-            await save()
-            await gate.wait()
-
-        editor.autosave._save = held
-        await pilot.press("!", "escape", "?")
-        gate.set()
+        await pilot.press(*" Ever.")
+        session = session_of(app)
+        await until(pilot, lambda: _text(session, 2) == "No jokes. Ever.")
+        for name, value in (
+            ("name", "Grim  humour"),
+            ("order", "450"),
+            ("characters", "mira, 2"),
+            ("agents", "Characters"),
+            ("variants", "all ages, grim"),
+        ):
+            editor.query_one(f"#{name}", Input).value = value
+        editor.query_one("#place", Select).value = BlockPlace.MATERIAL
+        await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
-        assert _text(session_of(app), 2) == "No jokes.!?"
+        assert session.snapshot.prompt_blocks.find(2) == PromptBlock(
+            id=2,
+            name="Grim humour",
+            text="No jokes. Ever.",
+            order=450,
+            place=BlockPlace.MATERIAL,
+            variants=("all ages", "grim"),
+            slots=(Slot.RED, Slot.ORANGE),
+            roles=(AgentRole.CHARACTER,),
+        )
+        await until(pilot, lambda: "Grim humour" in screen_text(app))
 
 
 async def test_a_text_that_leaves_no_room_is_stored_switched_off(
@@ -243,21 +245,6 @@ async def test_a_text_that_leaves_no_room_is_stored_switched_off(
         assert stored is not None
         assert not stored.is_on
         assert "Stored, and switched off" in screen_text(app)
-
-
-async def test_quitting_stores_what_was_typed_just_now(desktop: Desktop) -> None:
-    async with desktop.window(make_blocks) as (pilot, app):
-        await list_shown(pilot)
-        await pilot.press("enter")
-        editor = await editor_shown(pilot)
-        editor.query_one(CappedTextArea).insert(" To the last word.")
-        await app.workspace.close(insists=True)
-    async with desktop.engine() as engine:
-        [summary] = await engine.sessions()
-        snapshot = await engine.reader(summary.id).load()
-        block = snapshot.prompt_blocks.find(2)
-        assert block is not None
-        assert block.text == "No jokes. To the last word."
 
 
 async def test_a_window_that_only_reads_shows_and_follows_and_edits_nothing(desktop: Desktop) -> None:
@@ -360,7 +347,9 @@ def test_pictures_of_the_list_and_of_the_editor(desktop: Desktop, pictures_match
     assert pictures_match(desktop.app(), {"list": shown, "editor": editor})
 
 
-async def test_one_block_is_opened_or_begun_for_a_key_that_comes_twice(desktop: Desktop) -> None:
+async def test_one_block_is_opened_or_begun_for_a_key_that_comes_twice_and_quitting_stores_its_text(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_blocks) as (pilot, app):
         # One block is opened for Enter that comes twice.
         screen = await list_shown(pilot)
@@ -377,3 +366,17 @@ async def test_one_block_is_opened_or_begun_for_a_key_that_comes_twice(desktop: 
         await editor_shown(pilot)
         await until(pilot, lambda: screen.query_one(DataTable).row_count == len(BLOCKS.blocks) + 1)
         assert sum(isinstance(one, BlockScreen) for one in app.screen_stack) == 1
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        # Quitting stores what was typed just now.
+        screen.query_one(DataTable).move_cursor(row=0)
+        await pilot.press("enter")
+        editor = await editor_shown(pilot)
+        editor.query_one(CappedTextArea).insert(" To the last word.")
+        await app.workspace.close(insists=True)
+    async with desktop.engine() as engine:
+        [summary] = await engine.sessions()
+        snapshot = await engine.reader(summary.id).load()
+        block = snapshot.prompt_blocks.find(2)
+        assert block is not None
+        assert block.text == "No jokes. To the last word."

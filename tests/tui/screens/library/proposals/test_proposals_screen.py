@@ -118,6 +118,10 @@ async def mira(app: StoryEngineApp) -> LibraryCharacter:
 async def test_what_a_character_lacks_is_asked_from_the_cast_and_decided_one_by_one(desktop: Desktop) -> None:
     desktop.script = SCRIPT
     async with desktop.window(make_cast) as (pilot, app):
+        # A chapter that goes on offers nothing of what it changed.
+        titles = {command.title for command in app.get_system_commands(app.screen)}
+        assert not titles & {"Hold the ceremony", "What this chapter changed", "Proposals"}
+        # What a character lacks is asked from the cast and decided one by one.
         listed = await cast(pilot, app)
         assert "proposed" not in screen_text(app)
         await pilot.press("g")
@@ -218,7 +222,7 @@ async def test_a_call_that_fails_is_said_and_nothing_is_proposed(desktop: Deskto
 
 
 @pytest.mark.anyio
-async def test_what_a_chapter_changed_is_in_the_palette_once_it_has_ended_and_opens_when_it_is_there(
+async def test_what_a_chapter_changed_is_in_the_palette_once_it_has_ended_and_asked_again_once_decided(
     desktop: Desktop,
 ) -> None:
     desktop.script = SCRIPT
@@ -241,17 +245,7 @@ async def test_what_a_chapter_changed_is_in_the_palette_once_it_has_ended_and_op
         found["Proposals"].callback()
         await proposals(pilot, app, 3)
         await until(pilot, lambda: "From “The relief boat is late.”." in screen_text(app))
-
-
-@pytest.mark.anyio
-async def test_what_a_chapter_changed_is_asked_again_after_a_question_once_all_is_decided(
-    desktop: Desktop,
-) -> None:
-    desktop.script = SCRIPT
-    async with desktop.window(make_ended) as (pilot, app):
-        await until(pilot, lambda: app.session is not None and app.session.snapshot.session.prompt_index)
-        app.action_look_back(False)
-        await proposals(pilot, app, 3)
+        # It is asked again after a question once all is decided.
         await pilot.press("d", "d", "d")
         await proposals(pilot, app, 0)
         await pilot.press("escape")
@@ -281,13 +275,6 @@ async def test_proposals_do_not_come_over_a_text_that_is_typed_meanwhile(
         assert isinstance(area, CappedTextArea)
         await until(pilot, lambda: area.text == "dt")
         assert app.screen is app.chapter
-
-
-@pytest.mark.anyio
-async def test_a_chapter_that_goes_on_offers_neither(desktop: Desktop) -> None:
-    async with desktop.window(make_cast) as (_, app):
-        titles = {command.title for command in app.get_system_commands(app.screen)}
-        assert not titles & {"Hold the ceremony", "What this chapter changed", "Proposals"}
 
 
 def test_picture_of_proposals(shown: Shown, desktop: Desktop) -> None:

@@ -186,23 +186,26 @@ def test_the_question_about_a_card(desktop: Desktop, pictures_match: PicturesMat
     assert pictures_match(desktop.app(), run_before)
 
 
-@pytest.mark.parametrize("is_trusted", [False, True])
-async def test_a_card_that_puts_itself_into_a_group_is_asked_about(
-    desktop: Desktop, is_trusted: bool
-) -> None:
-    ours = {"story_engine": {"group": "Crew", "groups_visible": ["Guests"], "aliases": ["Kara"]}}
-    spy = text_of({**V2, "data": {**V2["data"], "name": "Spy", "extensions": ours}}).decode()
+async def test_a_card_that_puts_itself_into_a_group_is_asked_about(desktop: Desktop) -> None:
     async with desktop.window(draft) as (pilot, app):
         await shelf(pilot, "3", CastScreen)
-        await paste(pilot, spy)
-        assert "It is also called Kara." in question(app.screen)
-        first = app.screen
-        await pilot.press("right", "enter")
-        await until(pilot, lambda: isinstance(app.screen, ConfirmModal) and app.screen is not first)
-        assert "group Crew; sees Guests" in question(app.screen)
-        await pilot.press(*(["right"] if is_trusted else []), "enter")
-        await until(pilot, lambda: isinstance(app.screen, CastScreen) and bool(cells(app.screen)))
-        assert app.engine is not None
-        [kept] = await app.engine.library.characters.listed()
-        assert kept.profile.sees(("Crew",)) is is_trusted
-        assert kept.profile.sees(("Guests",)) is is_trusted
+        for number, is_trusted in enumerate((False, True), start=1):
+            ours = {"group": "Crew", "groups_visible": ["Guests"], "aliases": [f"Kara {number}"]}
+            data = {**V2["data"], "name": f"Spy {number}", "extensions": {"story_engine": ours}}
+            await paste(pilot, text_of({**V2, "data": data}).decode())
+            assert f"It is also called Kara {number}." in question(app.screen)
+            first = app.screen
+            await pilot.press("right", "enter")
+            await until(pilot, lambda: isinstance(app.screen, ConfirmModal) and app.screen is not first)  # noqa: B023
+            assert "group Crew; sees Guests" in question(app.screen)
+            await pilot.press(*(["right"] if is_trusted else []), "enter")
+            await until(
+                pilot,
+                lambda: isinstance(app.screen, CastScreen) and len(cells(app.screen)) == number,  # noqa: B023
+            )
+            assert app.engine is not None
+            [kept] = [
+                one for one in await app.engine.library.characters.listed() if one.name == f"Spy {number}"
+            ]
+            assert kept.profile.sees(("Crew",)) is is_trusted
+            assert kept.profile.sees(("Guests",)) is is_trusted

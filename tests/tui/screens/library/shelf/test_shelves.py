@@ -82,7 +82,28 @@ def heading(screen: Any) -> str:
     return str(screen.query_one("#heading", Static).content)
 
 
-async def test_the_four_lists_show_what_there_is_under_the_same_keys(desktop: Desktop) -> None:
+async def narrow(pilot: Pilot[Any], screen: ShelfScreen[Any], typed: str, names: set[str]) -> None:
+    everything = cells(screen)
+    await pilot.press("slash")
+    await until(pilot, lambda: isinstance(screen.focused, Input))
+    await pilot.press(*typed)
+    await until(pilot, lambda: {row[0] for row in cells(screen)} == names, typed)
+    await pilot.press("escape")
+    await until(pilot, lambda: cells(screen) == everything)
+    assert screen.is_active
+
+
+SEARCHES: tuple[tuple[str, type[ShelfScreen[Any]], dict[str, set[str]]], ...] = (
+    ("1", BooksScreen, {"dusk": {"  2. Dusk"}, "n. n. light": {"  1. The [/x] Light"}}),
+    ("2", ChaptersScreen, {"BOAT late": {"The relief boat is late."}}),
+    ("3", CastScreen, {"money": {"Joss"}, "k": {"Kara"}}),
+    ("4", LoreScreen, {"world": {"Harbour [/x]"}, "nothing like it": set[str]()}),
+)
+
+
+async def test_the_four_lists_show_what_there_is_under_the_same_keys_and_narrow_with_each_letter(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(make_library) as (pilot, app):
         await shelf(pilot, "2", ChaptersScreen)
         assert [row[0] for row in cells(app.screen)] == ["The relief boat is late."]
@@ -93,6 +114,11 @@ async def test_the_four_lists_show_what_there_is_under_the_same_keys(desktop: De
         lore = await shelf_of(pilot, "4", LoreScreen)
         assert [row[:3] for row in cells(lore)] == [["Harbour [/x]", "1", "world info"]]
         assert "1 Books 1   2 Chapters   3 Cast 2  [4 Lore 1]" in screen_text(app)
+        # A list narrows with each letter, and Esc shows all again.
+        for key, kind, searches in SEARCHES:
+            screen = await shelf_of(pilot, key, kind)
+            for typed, found in searches.items():
+                await narrow(pilot, screen, typed, found)
         await pilot.press("f5")
         await until(pilot, lambda: app.screen is app.chapter)
 
@@ -105,58 +131,7 @@ async def shelf_of(pilot: Pilot[Any], key: str, kind: type[ShelfScreen[Any]]) ->
     return screen
 
 
-async def test_with_chapters_alone_the_list_looks_as_it_did_and_keys_go_on_in_an_empty_one(
-    desktop: Desktop,
-) -> None:
-    async def draft(engine: Engine) -> None:
-        await make_draft(engine)
-
-    async with desktop.window(draft) as (pilot, _):
-        screen = await shelf(pilot, "2", ChaptersScreen)
-        assert not screen.query_one("#shelves").display
-        assert not screen.query_one("#find").display
-        assert heading(screen) == "Your chapters, last played first"
-        # In an empty list nothing has the focus once a dialog closes, least of all the field that is hidden.
-        await pilot.press("1")
-        await until(pilot, lambda: isinstance(pilot.app.screen, BooksScreen))
-        books = pilot.app.screen
-        await until(pilot, lambda: books.query_one("#empty").display)
-        await pilot.press("f1")
-        await until(pilot, lambda: pilot.app.screen is not books)
-        await pilot.press("escape")
-        await until(pilot, lambda: pilot.app.screen is books)
-        await pilot.press("2")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ChaptersScreen))
-
-
-SEARCHES: tuple[tuple[str, type[ShelfScreen[Any]], dict[str, set[str]]], ...] = (
-    ("1", BooksScreen, {"dusk": {"  2. Dusk"}, "n. n. light": {"  1. The [/x] Light"}}),
-    ("2", ChaptersScreen, {"BOAT late": {"The relief boat is late."}}),
-    ("3", CastScreen, {"money": {"Joss"}, "k": {"Kara"}}),
-    ("4", LoreScreen, {"world": {"Harbour [/x]"}, "nothing like it": set[str]()}),
-)
-
-
-async def test_a_list_narrows_with_each_letter_and_esc_shows_all_again(desktop: Desktop) -> None:
-    async def narrow(pilot: Pilot[Any], screen: ShelfScreen[Any], typed: str, names: set[str]) -> None:
-        everything = cells(screen)
-        await pilot.press("slash")
-        await until(pilot, lambda: isinstance(screen.focused, Input))
-        await pilot.press(*typed)
-        await until(pilot, lambda: {row[0] for row in cells(screen)} == names, typed)
-        await pilot.press("escape")
-        await until(pilot, lambda: cells(screen) == everything)
-        assert screen.is_active
-
-    async with desktop.window(make_library) as (pilot, _):
-        await shelf(pilot, "2", ChaptersScreen)
-        for key, kind, searches in SEARCHES:
-            screen = await shelf_of(pilot, key, kind)
-            for typed, found in searches.items():
-                await narrow(pilot, screen, typed, found)
-
-
-async def test_a_card_is_imported_edited_exported_archived_and_deleted(
+async def test_beside_chapters_alone_a_card_is_imported_edited_exported_archived_and_deleted(
     desktop: Desktop, tmp_path: Path
 ) -> None:
     card, out = tmp_path / "kara.json", tmp_path / "out.json"
@@ -167,7 +142,26 @@ async def test_a_card_is_imported_edited_exported_archived_and_deleted(
         await make_draft(engine)
 
     async with desktop.window(draft) as (pilot, app):
-        screen = await shelf(pilot, "3", CastScreen)
+        # With chapters alone the list looks as it did.
+        chapters = await shelf(pilot, "2", ChaptersScreen)
+        assert not chapters.query_one("#shelves").display
+        assert not chapters.query_one("#find").display
+        assert heading(chapters) == "Your chapters, last played first"
+        # In an empty list nothing has the focus once a dialog closes, least of all the field that is hidden.
+        await pilot.press("1")
+        await until(pilot, lambda: isinstance(app.screen, BooksScreen))
+        books = app.screen
+        await until(pilot, lambda: books.query_one("#empty").display)
+        await pilot.press("f1")
+        await until(pilot, lambda: app.screen is not books)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is books)
+        # A card is imported, edited, exported, archived and deleted.
+        await pilot.press("3")
+        await until(pilot, lambda: isinstance(app.screen, CastScreen))
+        screen = app.screen
+        assert isinstance(screen, CastScreen)
+        await until(pilot, lambda: screen.query_one("#empty").display)
         await pilot.press("i")
         await until(pilot, lambda: app.screen is not screen)
         await pilot.press(*str(tmp_path), "enter")
@@ -197,7 +191,13 @@ async def test_a_card_is_imported_edited_exported_archived_and_deleted(
         assert not await app.engine.library.characters.listed(is_archived=True)
 
 
-async def test_a_chapter_goes_into_a_book_and_out_of_it(desktop: Desktop) -> None:
+async def test_a_chapter_goes_into_a_book_and_out_of_it_and_one_in_between_is_asked_about(
+    desktop: Desktop,
+) -> None:
+    async def sizes() -> list[int]:
+        async with desktop.engine() as engine:
+            return [len(book.chapters) for book in await engine.library.books.listed()]
+
     async with desktop.window(make_library) as (pilot, app):
         screen = await shelf(pilot, "2", ChaptersScreen)
         await pilot.press("b")
@@ -210,6 +210,35 @@ async def test_a_chapter_goes_into_a_book_and_out_of_it(desktop: Desktop) -> Non
         await until(pilot, lambda: app.screen is not books)
         await pilot.press("ctrl+g", "delete", "enter")
         await until(pilot, lambda: len(cells(books)) == 3)
+        # Where a book goes on already, the GM is asked before a chapter comes in between.
+        await until(pilot, lambda: app.screen is books)
+        await pilot.press("ctrl+home", "down", "c")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        assert "“Grey Point” goes on with chapter 2 already" in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is books)
+        assert await sizes() == [2]
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.click("#confirm")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert await sizes() == [3]
+        assert app.session is not None
+        assert app.session.snapshot.tab1.carried
+        assert app.engine is not None
+        [book] = await app.engine.library.books.listed()
+        assert book.number_of(app.session.id) == 2
+        assert not books.is_attached
+        # F5 lists the book of the open chapter with the cursor on it.
+        await app.workspace.open(book.chapters[0])
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, BooksScreen) and bool(cells(app.screen)))
+        again = app.screen
+        assert isinstance(again, BooksScreen)
+        assert again.chapter is not None
+        assert again.chapter.id == book.chapters[0]
+        await shelf_of(pilot, "2", ChaptersScreen)
+        assert [row[0] for row in cells(app.screen)] == ["The relief boat is late."], "2 stays there"
 
 
 def test_a_list_of_the_library(desktop: Desktop, pictures_match: PicturesMatch) -> None:
@@ -247,34 +276,6 @@ async def test_an_ended_chapter_offers_the_next_one(desktop: Desktop) -> None:
         assert app.session.snapshot.session.name_of(Slot.RED)
 
 
-async def test_where_a_book_goes_on_already_the_gm_is_asked_before_a_chapter_comes_in_between(
-    desktop: Desktop,
-) -> None:
-    async def sizes() -> list[int]:
-        async with desktop.engine() as engine:
-            return [len(book.chapters) for book in await engine.library.books.listed()]
-
-    async with desktop.window(make_library) as (pilot, app):
-        screen = await shelf(pilot, "1", BooksScreen)
-        await pilot.press("up", "c")
-        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
-        assert "“Grey Point” goes on with chapter 2 already" in screen_text(app)
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is screen)
-        assert await sizes() == [2]
-        await pilot.press("c")
-        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
-        await pilot.click("#confirm")
-        await until(pilot, lambda: app.screen is app.chapter)
-        assert await sizes() == [3]
-        assert app.session is not None
-        assert app.session.snapshot.tab1.carried
-        assert app.engine is not None
-        [book] = await app.engine.library.books.listed()
-        assert book.number_of(app.session.id) == 2
-        assert not screen.is_attached
-
-
 async def test_a_key_that_comes_twice_begins_one_chapter(desktop: Desktop) -> None:
     async def make(engine: Engine) -> None:
         await ended(engine, "Dawn")
@@ -293,33 +294,26 @@ async def test_a_key_that_comes_twice_begins_one_chapter(desktop: Desktop) -> No
             assert len(await engine.sessions()) == 3
 
 
-async def test_f5_lists_the_book_of_the_open_chapter_with_the_cursor_on_it(desktop: Desktop) -> None:
+async def test_an_identity_opens_once_and_what_failed_is_not_called_imported_or_archived(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with desktop.window(make_library) as (pilot, app):
-        await until(pilot, lambda: app.session is not None)
-        [book] = await app.workspace.require_engine().library.books.listed()
-        await app.workspace.open(book.chapters[0])
-        await pilot.press("f5")
-        await until(pilot, lambda: isinstance(app.screen, BooksScreen) and bool(cells(app.screen)))
-        books = app.screen
-        assert isinstance(books, BooksScreen)
-        assert books.chapter is not None
-        assert books.chapter.id == book.chapters[0]
-        await shelf_of(pilot, "2", ChaptersScreen)
-        assert [row[0] for row in cells(app.screen)] == ["The relief boat is late."], "2 stays there"
-
-
-async def test_a_path_of_a_user_that_does_not_exist_is_a_file_that_is_not_there(desktop: Desktop) -> None:
-    async with desktop.window(make_library) as (pilot, app):
+        assert app.engine is not None
+        # A path of a user that does not exist is a file that is not there.
         screen = await shelf(pilot, "3", CastScreen)
         await pilot.press("i")
         await until(pilot, lambda: isinstance(app.screen, FileModal))
         await pilot.press(*"~no_such_user/a.json", "enter")
         await until(pilot, lambda: app.screen is screen and "1 refused" in heading(screen))
-
-
-async def test_the_cursor_stays_on_a_character_whose_new_name_puts_it_elsewhere(desktop: Desktop) -> None:
-    async with desktop.window(make_library) as (pilot, app):
-        screen = await shelf(pilot, "3", CastScreen)
+        # An identity is opened once for Enter that comes twice.
+        for _ in range(2):
+            app.post_message(Key("enter", "\r"))
+        await until(pilot, lambda: isinstance(app.screen, IdentityModal))
+        await until(pilot, lambda: all(one.is_finished for one in app.workers if one.node is screen))
+        assert sum(isinstance(one, IdentityModal) for one in app.screen_stack) == 1
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        # The cursor stays on a character whose new name puts it elsewhere.
         assert [row[0] for row in cells(screen)] == ["Joss", "Kara"]
         await pilot.press("t")
         await until(pilot, lambda: isinstance(app.screen, NameModal))
@@ -327,24 +321,7 @@ async def test_the_cursor_stays_on_a_character_whose_new_name_puts_it_elsewhere(
         await until(pilot, lambda: [row[0] for row in cells(screen)] == ["Kara", "Zoe"])
         assert screen.query_one(DataTable).cursor_row == 1
 
-
-async def test_an_identity_is_opened_once_for_enter_that_comes_twice(desktop: Desktop) -> None:
-    async with desktop.window(make_library) as (pilot, app):
-        screen = await shelf(pilot, "3", CastScreen)
-        for _ in range(2):
-            app.post_message(Key("enter", "\r"))
-        await until(pilot, lambda: isinstance(app.screen, IdentityModal))
-        await until(pilot, lambda: all(one.is_finished for one in app.workers if one.node is screen))
-        assert sum(isinstance(one, IdentityModal) for one in app.screen_stack) == 1
-
-
-async def test_a_character_that_could_not_be_archived_is_not_called_archived(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with desktop.window(make_library) as (pilot, app):
-        assert app.engine is not None
-        screen = await shelf(pilot, "3", CastScreen)
-
+        # A character that could not be archived is not called archived.
         async def fail(_: object) -> None:
             raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, "The database is away.")
 

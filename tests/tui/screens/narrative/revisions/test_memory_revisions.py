@@ -153,9 +153,22 @@ async def test_older_memory_is_rebuilt_in_order_until_no_block_is_from_older_mem
         assert [block.made_from for block in blocks[1:]] == [block.id for block in blocks[:-1]]
 
 
-async def test_a_rebuild_shows_that_it_runs_and_escape_stops_it(desktop: Desktop, gate: Gate) -> None:
+async def test_a_rebuild_that_fails_or_is_stopped_leaves_memory_as_it_was(
+    desktop: Desktop, gate: Gate
+) -> None:
+    bad = Entry(match=AGAIN, fault=Fault.CUT, payload=OTHER, times=1)
     slow = Entry(match=AGAIN, payload=OTHER, between_tokens=1)
-    async with at_memory(desktop, Script(reply=(slow, *MEMORY, REPLIES))) as (page, revising):
+    async with at_memory(desktop, Script(reply=(bad, slow, *MEMORY, REPLIES))) as (page, revising):
+        # A rebuild that fails says why.
+        before = await page.session.reads.memory_blocks()
+        await revising.press_at("Prompts 1–7", "r")
+        await revising.dialog(RebuildModal)
+        await page.pilot.press(*"other", "enter")
+        await page.until(lambda: revising.said("Not rebuilt; the revision before counts as it did."))
+        assert await page.session.reads.memory_blocks() == before
+        assert "older memory" not in page.memory_text
+        page.app.clear_notifications()
+        # A rebuild shows that it runs, and Esc stops it.
         before = await page.session.reads.memory_blocks()
         await revising.press_at("Prompts 1–7", "r")
         await revising.dialog(RebuildModal)
@@ -168,22 +181,18 @@ async def test_a_rebuild_shows_that_it_runs_and_escape_stops_it(desktop: Desktop
         assert await page.session.reads.memory_blocks() == before
 
 
-async def test_a_rebuild_that_fails_says_why_and_leaves_memory_as_it_was(desktop: Desktop) -> None:
-    bad = Entry(match=AGAIN, fault=Fault.CUT, payload=OTHER)
-    async with at_memory(desktop, Script(reply=(bad, *MEMORY, REPLIES))) as (page, revising):
-        before = await page.session.reads.memory_blocks()
-        await revising.press_at("Prompts 1–7", "r")
-        await revising.dialog(RebuildModal)
-        await page.pilot.press(*"other", "enter")
-        await page.until(lambda: revising.said("Not rebuilt; the revision before counts as it did."))
-        assert await page.session.reads.memory_blocks() == before
-        assert "older memory" not in page.memory_text
-
-
 async def test_a_block_is_edited_or_left_and_lines_of_canon_are_pinned_and_struck_by_keys(
     desktop: Desktop,
 ) -> None:
     async with at_memory(desktop) as (page, revising):
+        # The keys act only with a cursor, so that typed text is not lost.
+        revising.view.focus()
+        await page.until(lambda: revising.view.has_focus)
+        for key in ("r", "R", "w", "p", "x", "="):
+            assert key not in page.app.screen.active_bindings
+        await page.pilot.press("v")
+        await page.until(lambda: "r" in page.app.screen.active_bindings)
+        assert "R" not in page.app.screen.active_bindings, "no block is from older memory"
         # What was changed of a block is discarded only after a question.
         await revising.press_at("Prompts 8–14", "w")
         await revising.dialog(BlockModal)
@@ -254,17 +263,6 @@ async def test_a_pinned_line_survives_the_block_that_had_it(desktop: Desktop) ->
         assert paragraph.endswith("• Canon: the log is false. (pinned)"), "below the canon of the first block"
         await revising.press_at("Canon: the log is false.", "p")
         await page.until(lambda: "the log is false" not in page.memory_text)
-
-
-async def test_the_keys_act_only_with_a_cursor_so_that_typed_text_is_not_lost(desktop: Desktop) -> None:
-    async with at_memory(desktop) as (page, revising):
-        revising.view.focus()
-        await page.until(lambda: revising.view.has_focus)
-        for key in ("r", "R", "w", "p", "x", "="):
-            assert key not in page.app.screen.active_bindings
-        await page.pilot.press("v")
-        await page.until(lambda: "r" in page.app.screen.active_bindings)
-        assert "R" not in page.app.screen.active_bindings, "no block is from older memory"
 
 
 async def test_two_revisions_are_compared_line_by_line(desktop: Desktop) -> None:

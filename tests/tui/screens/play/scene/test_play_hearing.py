@@ -7,8 +7,10 @@ from textual.widgets import Button
 
 from core.context.visibility import names_of
 from core.domain.audience import EVERYONE, NOBODY, Audience
+from core.domain.errors import IllegalCommandError
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.calls.inputs.call_rows import segments_of
 from storyengine_tui.screens.play.composer.composer import hearers_as_text, read_hearers
 from storyengine_tui.screens.play.scene.hearing_view import choice_of, hearers_text, mark_of, narrower
@@ -17,7 +19,7 @@ from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from tests.store.in_memory.memory_store import MemoryStore
 from tests.tui.chapters import chapter
 from tests.tui.engine_app import Desktop, opened
-from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
+from tests.tui.rooms.play_table import SCRIPT, Gate, Table, at_table, at_window
 from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
@@ -35,19 +37,7 @@ async def audience_of_prompt(table: Table, index: int) -> Audience:
     return next(event.audience for event in await table.events() if event.prompt_index == index)
 
 
-async def test_a_chapter_that_uses_no_audiences_says_nothing_about_them(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
-        await table.play("Who is there?")
-        assert [table.title(area.slot) for area in table.composer] == [
-            r"To 1 Mira",
-            r"To 2 Jonas \[/x]",
-            r"To 3 Agent Yellow",
-        ]
-        assert "⟨" not in table.transcript.text
-        assert not table.pane.query_one("#viewpoint").children
-
-
-async def test_a_chapter_that_uses_no_audiences_reads_the_story_once(
+async def test_a_chapter_that_uses_no_audiences_reads_the_story_once_and_says_nothing_about_them(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads: list[str] = []
@@ -70,23 +60,23 @@ async def test_a_chapter_that_uses_no_audiences_reads_the_story_once(
         await table.play("Who is there?")
         assert reads == ["memory"], "the engine needs memory for its first call, and the screen nothing"
         assert [one.agent_id for one in await table.session.reads.artifacts()] == [0, 1, 2]
+        # It says nothing about audiences, and offers no key for marks.
+        assert [table.title(area.slot) for area in table.composer] == [
+            r"To 1 Mira",
+            r"To 2 Jonas \[/x]",
+            r"To 3 Agent Yellow",
+        ]
+        assert "⟨" not in table.transcript.text
+        assert not table.pane.query_one("#viewpoint").children
+        table.transcript.focus()
+        await table.pilot.press("ctrl+a")
+        assert table.transcript.check_action("copy", ()) is True
+        assert table.transcript.check_action("copy_marked", ()) is False
 
 
-async def test_a_whisper_is_said_on_the_panel_and_is_for_one_prompt(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
-        await table.type("Psst.")
-        await choose(table, "w")
-        assert table.title() == "To 1 Mira · whisper"
-        assert table.title(ORANGE) == r"To 2 Jonas \[/x] · heard by all"
-        assert table.text(RED) == "Psst."
-        await table.pilot.press("enter")
-        await table.until(lambda: table.played(1))
-        assert await audience_of_prompt(table, 1) == Audience.of({RED})
-        assert table.title(RED) == "To 1 Mira · heard by all"
-        assert table.area(RED).heard_by is None
-
-
-async def test_who_hears_one_prompt_is_ticked_in_the_list_and_esc_changes_nothing(desktop: Desktop) -> None:
+async def test_who_hears_one_prompt_is_chosen_in_the_list_by_keys_and_buttons_and_esc_changes_nothing(
+    desktop: Desktop,
+) -> None:
     async with at_table(desktop) as table:
         await choose(table, "space", "escape")
         assert table.title() == "To 1 Mira"
@@ -97,6 +87,27 @@ async def test_who_hears_one_prompt_is_ticked_in_the_list_and_esc_changes_nothin
         await table.until(lambda: table.played(1))
         assert await audience_of_prompt(table, 1) == RED_AND_YELLOW
         assert table.stored.present.is_everyone
+        # A whisper is said on the panel and is for one prompt.
+        await table.pilot.press("alt+1")
+        await table.type("Psst.")
+        await choose(table, "w")
+        assert table.title() == "To 1 Mira · whisper"
+        assert table.title(ORANGE) == r"To 2 Jonas \[/x] · heard by all"
+        assert table.text(RED) == "Psst."
+        await table.pilot.press("enter")
+        await table.until(lambda: table.played(2))
+        assert await audience_of_prompt(table, 2) == Audience.of({RED})
+        assert table.title(RED) == "To 1 Mira · heard by all"
+        assert table.area(RED).heard_by is None
+        # The buttons of the list do what its keys do.
+        await table.pilot.press("alt+1")
+        for button, said in (("Whisper", "whisper"), ("This prompt", "Mira, Agent Yellow")):
+            await table.pilot.press("ctrl+l")
+            await table.until(lambda: isinstance(table.app.screen, HearersModal))
+            dialog = table.app.screen
+            dialog.query_one(SlotChecks).tick_only({RED, YELLOW})
+            next(one for one in dialog.query(Button) if str(one.label) == button).press()
+            await table.until(lambda said=said: table.title() == f"To 1 Mira · {said}")
 
 
 async def test_who_is_in_the_scene_from_now_on_is_stored_and_the_next_panel_is_of_one_of_them(
@@ -118,52 +129,43 @@ async def test_who_is_in_the_scene_from_now_on_is_stored_and_the_next_panel_is_o
         assert table.slot() is ORANGE, "the GM can write to anybody"
 
 
-async def test_the_buttons_of_the_list_do_what_its_keys_do(desktop: Desktop) -> None:
+async def test_after_a_reply_that_failed_a_prompt_is_heard_by_those_that_its_panel_says(
+    desktop: Desktop,
+) -> None:
+    fails = (ScriptMatch(schema="text", last=f"FAIL {number}") for number in (1, 2, 3))
+    faults = (Entry(match=match, fault=Fault.SERVER_ERROR, times=1) for match in fails)
+    desktop.script = Script(reply=(*faults, *SCRIPT.reply[1:]))
     async with at_table(desktop) as table:
-        for button, said in (("Whisper", "whisper"), ("This prompt", "Mira, Agent Yellow")):
-            await table.pilot.press("ctrl+l")
-            await table.until(lambda: isinstance(table.app.screen, HearersModal))
-            dialog = table.app.screen
-            dialog.query_one(SlotChecks).tick_only({RED, YELLOW})
-            next(one for one in dialog.query(Button) if str(one.label) == button).press()
-            await table.until(lambda said=said: table.title() == f"To 1 Mira · {said}")
-
-
-async def test_a_whisper_survives_a_reply_that_failed(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
-        await table.type("FAIL me")
+        # A whisper survives a reply that failed.
+        await table.type("FAIL 1")
         await choose(table, "w")
         await table.pilot.press("enter")
         await table.until(table.banner)
-        assert table.text(RED) == "FAIL me"
+        assert table.text(RED) == "FAIL 1"
         assert table.title(RED) == "To 1 Mira · whisper"
         await table.pilot.press("ctrl+r")
         await table.until(lambda: table.played(1))
         assert await audience_of_prompt(table, 1) == Audience.of({RED})
         assert table.title(RED) == "To 1 Mira · heard by all"
-
-
-async def test_a_failed_whisper_that_is_edited_stays_a_whisper(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
-        await table.type("FAIL me")
+        # A failed whisper that is edited stays a whisper.
+        await table.pilot.press("alt+1")
+        await table.type("FAIL 2")
         await choose(table, "w")
         await table.pilot.press("enter")
         await table.until(table.banner)
         await table.pilot.press("alt+1")
         await table.send(" not")
-        await table.until(lambda: table.played(1))
-        assert await audience_of_prompt(table, 1) == Audience.of({RED})
-
-
-async def test_a_failed_prompt_is_heard_by_those_that_its_panel_says(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
-        await table.send("FAIL me")
+        await table.until(lambda: table.played(2))
+        assert await audience_of_prompt(table, 2) == Audience.of({RED})
+        # A failed prompt is heard by those that its panel says now.
+        await table.pilot.press("alt+1")
+        await table.send("FAIL 3")
         await table.until(table.banner)
         await table.pilot.press("alt+1")
         await choose(table, "w")
         await table.pilot.press("ctrl+r")
-        await table.until(lambda: table.played(1))
-        assert await audience_of_prompt(table, 1) == Audience.of({RED})
+        await table.until(lambda: table.played(3))
+        assert await audience_of_prompt(table, 3) == Audience.of({RED})
 
 
 async def test_a_whisper_that_returns_to_a_panel_with_text_makes_all_of_it_a_whisper(
@@ -258,7 +260,9 @@ async def test_a_queued_whisper_that_is_taken_back_is_one_again(desktop: Desktop
         await table.until(lambda: table.played(1))
 
 
-async def test_a_whisper_that_is_undone_comes_back_as_one_and_redo_takes_it_away(desktop: Desktop) -> None:
+async def test_a_whisper_is_one_after_it_was_undone_moved_to_another_panel_or_not_stored(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with at_table(desktop) as table:
         await table.type("psst")
         await choose(table, "w")
@@ -270,30 +274,22 @@ async def test_a_whisper_that_is_undone_comes_back_as_one_and_redo_takes_it_away
         table.pane.takes.action_redo()
         await table.until(lambda: table.text(RED) == "")
         assert table.title(RED) == "To 1 Mira · heard by all"
-
-
-async def test_a_whispered_draft_that_is_moved_is_whispered_to_the_other(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
+        # A whispered draft that is moved is whispered to the other.
+        await table.pilot.press("alt+1")
         await table.type("psst")
         await choose(table, "w")
         table.pane.takes.action_move_draft(2)
         assert table.title() == r"To 2 Jonas \[/x] · whisper"
         await table.pilot.press("enter")
-        await table.until(lambda: table.played(1))
-        assert await audience_of_prompt(table, 1) == Audience.of({ORANGE})
+        await table.until(lambda: table.played(2))
+        assert await audience_of_prompt(table, 2) == Audience.of({ORANGE})
 
-
-async def test_a_whisper_that_is_not_stored_returns_as_one(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from core.domain.errors import IllegalCommandError
-
-    async with at_table(desktop) as table:
-
+        # A whisper that is not stored returns as one.
         async def refuse(*_: object, **__: object) -> None:
             raise IllegalCommandError("Not now.")
 
         monkeypatch.setattr(table.session, "submit_prompt", refuse)
+        await table.pilot.press("alt+1")
         await table.type("psst")
         await choose(table, "w")
         await table.pilot.press("enter")
@@ -319,7 +315,7 @@ async def test_the_transcript_marks_what_not_everyone_heard(desktop: Desktop, ga
         assert "\n\n2) And all of you?\n\n" in table.transcript.text
 
 
-async def test_marks_are_copied_only_by_their_own_key(
+async def test_marks_are_copied_only_by_their_own_key_and_models_and_the_counter_know_nothing_of_them(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied: list[str] = []
@@ -332,21 +328,8 @@ async def test_marks_are_copied_only_by_their_own_key(
         await table.pilot.press("ctrl+a", "c", "m")
         await table.until(lambda: len(copied) == 2)
         assert copied == ["1) Psst\n\nMira: I see.", "⟨Mira⟩ 1) Psst\n\n⟨Mira⟩ Mira: I see."]
-
-
-async def test_a_story_without_marks_offers_no_key_for_them(desktop: Desktop) -> None:
-    async with at_table(desktop, prompts=1) as table:
-        table.transcript.focus()
-        await table.pilot.press("ctrl+a")
-        assert table.transcript.check_action("copy", ()) is True
-        assert table.transcript.check_action("copy_marked", ()) is False
-
-
-async def test_models_and_the_counter_know_nothing_of_marks(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
-        await choose(table, "w")
-        await table.send("Psst")
-        await table.until(lambda: table.played(1))
+        # Models and the counter know nothing of marks.
+        table.area(table.slot()).focus()
         assert table.counter == "21/60,000"
         await table.play("And you?")
         reads = table.session.reads

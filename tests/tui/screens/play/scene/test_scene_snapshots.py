@@ -51,17 +51,6 @@ def shown(desktop: Desktop, table_matches: TableMatches) -> Shown:
     return compare
 
 
-def test_marks_and_a_whisper(shown: Shown) -> None:
-    async def act(table: Table) -> None:
-        await table.type("Not so loud")
-        await table.pilot.press("ctrl+l")
-        await table.until(lambda: isinstance(table.app.screen, HearersModal))
-        await table.pilot.press("w")
-        await table.until(lambda: not isinstance(table.app.screen, HearersModal))
-
-    assert shown(act)
-
-
 def test_who_hears(shown: Shown) -> None:
     async def act(table: Table) -> None:
         await table.session.scene.set_present({RED, YELLOW})
@@ -71,7 +60,9 @@ def test_who_hears(shown: Shown) -> None:
     assert shown(act)
 
 
-def test_as_a_character_sees_it_a_line_no_dice_and_a_secret(shown: Shown) -> None:
+def test_as_a_character_sees_it_a_line_no_dice_a_secret_what_is_given_next_and_a_whisper(
+    shown: Shown,
+) -> None:
     async def as_a_character(table: Table) -> None:
         await table.pilot.press("f12", "f12")
         await table.until(lambda: table.pane.query_one(ViewpointLine).content[0].startswith("2"))
@@ -93,16 +84,21 @@ def test_as_a_character_sees_it_a_line_no_dice_and_a_secret(shown: Shown) -> Non
         await table.open("reveal", AddedLineModal)
         await table.pilot.press("down", "tab")
 
-    assert shown(as_a_character, line, no_dice, secret)
-
-
-def test_what_is_given_next(shown: Shown) -> None:
-    async def act(table: Table) -> None:
+    async def given_next(table: Table) -> None:
+        await table.pilot.press("escape")
         await table.type("And now?")
         await table.open("next_input", NextInputScreen)
         await table.until(lambda: table.app.screen.query_one(PassageView).lines.paragraphs)
 
-    assert shown(act)
+    async def whisper(table: Table) -> None:
+        await table.pilot.press("escape", "ctrl+u")
+        await table.type("Not so loud")
+        await table.pilot.press("ctrl+l")
+        await table.until(lambda: isinstance(table.app.screen, HearersModal))
+        await table.pilot.press("w")
+        await table.until(lambda: not isinstance(table.app.screen, HearersModal))
+
+    assert shown(as_a_character, line, no_dice, secret, given_next, whisper)
 
 
 def test_lines_with_a_sign_and_a_new_scene(desktop: Desktop, table_matches: TableMatches) -> None:

@@ -32,13 +32,20 @@ async def _listed(table: Table) -> None:
     await table.until(lambda: isinstance(table.app.screen, CalledModal))
 
 
-def test_who_answers(shown: Shown) -> None:
-    async def act(table: Table) -> None:
+def test_who_answers_and_who_may_add_something(shown: Shown) -> None:
+    async def answers(table: Table) -> None:
         await table.session.scene.set_present({ORANGE, YELLOW})
         await _listed(table)
         await table.pilot.press("down", "space", "up", "space")
 
-    assert shown(act)
+    async def may_add(table: Table) -> None:
+        await table.pilot.press("escape")
+        await table.session.scene.set_present({RED, ORANGE, YELLOW})
+        await table.session.afterthoughts.choose_speakers((RED, YELLOW))
+        await table.pane.run_action("let_add")
+        await table.until(lambda: isinstance(table.app.screen, AddersModal))
+
+    assert shown(answers, may_add)
 
 
 def test_one_of_several_did_not_answer(shown: Shown) -> None:
@@ -50,14 +57,5 @@ def test_one_of_several_did_not_answer(shown: Shown) -> None:
         await table.pilot.press("a", "p")
         await table.until(lambda: not isinstance(table.app.screen, CalledModal))
         await table.type("And now")
-
-    assert shown(act)
-
-
-def test_who_may_add_something(shown: Shown) -> None:
-    async def act(table: Table) -> None:
-        await table.session.afterthoughts.choose_speakers((RED, YELLOW))
-        await table.pane.run_action("let_add")
-        await table.until(lambda: isinstance(table.app.screen, AddersModal))
 
     assert shown(act)

@@ -43,16 +43,6 @@ def shown(desktop: Desktop, table_matches: TableMatches) -> Shown:
     return compare
 
 
-def test_one_is_away_and_one_was_silent_for_long(shown: Shown) -> None:
-    async def act(table: Table) -> None:
-        await table.session.scene.set_away({YELLOW: 12})
-        await table.session.scene.set_hint(2)
-        await table.until(lambda: table.pane.view.stage.notes.keys() == {ORANGE, YELLOW})  # type: ignore[union-attr]
-        await table.pilot.press("alt+2")
-
-    assert shown(act)
-
-
 def test_the_panel_of_one_that_is_away(shown: Shown) -> None:
     async def act(table: Table) -> None:
         await table.session.scene.set_away({ORANGE: 0})
@@ -63,17 +53,17 @@ def test_the_panel_of_one_that_is_away(shown: Shown) -> None:
     assert shown(act)
 
 
-def test_why_a_character_has_no_words(shown: Shown) -> None:
-    async def act(table: Table) -> None:
+def test_why_one_has_no_words_who_may_be_silent_when_that_is_pointed_out_and_who_is_away(
+    shown: Shown,
+) -> None:
+    async def reason(table: Table) -> None:
         table.transcript.focus()
         await table.pilot.press("w")
         await table.until(lambda: isinstance(table.app.screen, ReasonModal))
 
-    assert shown(act)
-
-
-def test_who_may_be_silent_when_that_is_pointed_out_and_who_is_away(shown: Shown) -> None:
     async def silence(table: Table) -> None:
+        await table.pilot.press("escape")
+        table.area(table.slot()).focus()
         await table.open("let_be_silent", SilenceModal)
 
     async def hint(table: Table) -> None:
@@ -87,4 +77,10 @@ def test_who_may_be_silent_when_that_is_pointed_out_and_who_is_away(shown: Shown
         await table.open("choose_away", AwayModal)
         await table.pilot.press("down")
 
-    assert shown(silence, hint, away)
+    async def noted(table: Table) -> None:
+        await table.pilot.press("escape")
+        await table.session.scene.set_hint(2)
+        await table.until(lambda: table.pane.view.stage.notes.keys() == {ORANGE, YELLOW})  # type: ignore[union-attr]
+        await table.pilot.press("alt+2")
+
+    assert shown(reason, silence, hint, away, noted)

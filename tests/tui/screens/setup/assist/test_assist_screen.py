@@ -147,8 +147,13 @@ async def test_esc_stops_a_call_and_it_is_on_record(
         assert world_of(app).text == "A ship."
 
 
-async def test_one_that_failed_says_why_and_is_tried_again(desktop: Desktop) -> None:
-    desktop.script = script(fault=Fault.AUTH)
+async def test_one_that_failed_is_tried_again_nothing_of_it_acts_and_one_of_no_use_is_no_proposal(
+    desktop: Desktop,
+) -> None:
+    asked = ScriptMatch(last="GM_TEXT")
+    bad = "Calm \x1b[2J\x1b]52;c;b3duZWQ=\x07sea. [bold]No[/bold] wind."
+    first = (Entry(match=asked, fault=Fault.AUTH, times=1), Entry(match=asked, text=bad, times=1))
+    desktop.script = Script(reply=(*first, *script(WORLD).reply))
     async with desktop.window(make_draft) as (pilot, app):
         screen = await helped(pilot)
         await pilot.press("c")
@@ -158,6 +163,16 @@ async def test_one_that_failed_says_why_and_is_tried_again(desktop: Desktop) -> 
         await until(pilot, lambda: can_take(screen))
         assert app.session is not None
         assert [call.attempt for call in await app.session.reads.artifacts()] == [1, 2]
+        # What could act on a terminal is gone from a proposal.
+        assert proposed(screen) == "Calm sea. [bold]No[/bold] wind."
+        assert "[bold]No[/bold]" in screen_text(app)
+        # An answer of no use is no proposal.
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        screen = await helped(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: "The proposal is empty" in said(screen))
+        assert not can_take(screen)
 
 
 async def test_where_what_a_call_lacks_cannot_be_stored_that_is_said(
@@ -172,25 +187,6 @@ async def test_where_what_a_call_lacks_cannot_be_stored_that_is_said(
         screen = await helped(pilot)
         await pilot.press("c")
         await until(pilot, lambda: "Your consent could not be stored." in said(screen))
-
-
-async def test_what_could_act_on_a_terminal_is_gone_from_a_proposal(desktop: Desktop) -> None:
-    desktop.script = script(text="Calm \x1b[2J\x1b]52;c;b3duZWQ=\x07sea. [bold]No[/bold] wind.")
-    async with desktop.window(make_draft) as (pilot, app):
-        screen = await helped(pilot)
-        await pilot.press("c")
-        await until(pilot, lambda: can_take(screen))
-        assert proposed(screen) == "Calm sea. [bold]No[/bold] wind."
-        assert "[bold]No[/bold]" in screen_text(app)
-
-
-async def test_an_answer_of_no_use_is_no_proposal(desktop: Desktop) -> None:
-    desktop.script = script(text=WORLD)
-    async with desktop.window(make_draft) as (pilot, _):
-        screen = await helped(pilot)
-        await pilot.press("c")
-        await until(pilot, lambda: "The proposal is empty" in said(screen))
-        assert not can_take(screen)
 
 
 async def test_a_prompt_is_helped_with_in_its_panel(desktop: Desktop) -> None:
