@@ -29,7 +29,23 @@ from tests.engine.windows import chapter, create, done, window
 
 pytestmark = pytest.mark.anyio
 
-EVERY = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+ALONE = ("many scripts", "unfinished sequences", "prompt injection")
+"""Kinds that are long, or that change what follows them."""
+
+
+def grouped() -> list[BadText]:
+    """Return the kinds, three of one sort in a text: each plays a chapter."""
+    texts = [kind for kind in KINDS if kind.name in ALONE]
+    for is_legitimate in (False, True):
+        some = [one for one in KINDS if one.is_legitimate is is_legitimate and one.name not in ALONE]
+        for first in range(0, len(some), 3):
+            three = some[first : first + 3]
+            name = ", ".join(one.name for one in three)
+            texts.append(BadText(name, " ".join(one.middle for one in three), is_legitimate))
+    return texts
+
+
+EVERY = pytest.mark.parametrize("kind", grouped(), ids=lambda kind: kind.name)
 OURS = ("memory_type", "color", "from_marker", "to_marker")
 
 
