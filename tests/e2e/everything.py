@@ -3,6 +3,7 @@
 The program itself imports most of it when it is needed.
 """
 
+import gc
 import importlib
 import pkgutil
 
@@ -32,3 +33,5 @@ for package in (core, db, storyengine_tui):
             importlib.import_module(found.name)
 for name in FOUND_LATE:
     importlib.import_module(name)
+# What a collection looks through is no longer shared with the program that collects.
+gc.freeze()

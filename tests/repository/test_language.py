@@ -102,9 +102,15 @@ def refused(source: str, *, is_strict: bool = False) -> list[int]:
     return [number for number, line in texts(source) if any(pattern.search(line) for pattern in patterns)]
 
 
+@cache
+def nodes_of(source: str) -> tuple[ast.AST, ...]:
+    """Return every node of the tree of a source, which two of the rules read."""
+    return tuple(ast.walk(ast.parse(source)))
+
+
 def docstrings(source: str) -> Iterator[tuple[int, str]]:
     """Yield the docstrings of modules, classes, functions and fields, with the numbers of their lines."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if (
             isinstance(node, ast.Expr)
             and isinstance(node.value, ast.Constant)
@@ -128,7 +134,7 @@ def sentences(source: str) -> Iterator[tuple[int, str]]:
 
     Of a formatted string, `{}` stands for its values.
     """
-    nodes = list(ast.walk(ast.parse(source)))
+    nodes = nodes_of(source)
     parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
     parts -= {id(node) for node in nodes if isinstance(node, ast.JoinedStr)}
     skipped = parts | {id(node.value) for node in nodes if isinstance(node, ast.Expr)}

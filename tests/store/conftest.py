@@ -1,6 +1,5 @@
 """Every store test runs on two real servers, each test in a database of its own, cloned from a template."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 
@@ -11,28 +10,32 @@ from core.domain.session.session import Session
 from core.storage.session_store import Lease
 from db.store import PostgresStore, open_store
 from tests.store.chapters import locked_session
-from tests.store.made_data import migrate
 from tests.store.servers import (
     TEMPLATE,
     administer,
     cloned,
-    in_database,
+    database_of,
     plain_server,
     plain_url,
 )
 
-ON_BOTH = {"test_backup", "test_change_listener", "test_connections", "test_schema", "test_writer_lock"}
-"""What may differ between the private server and one that is reached by a URL; the rest is tested on one."""
-ON_ONE = {"test_every_older_database_is_brought_up_with_its_chapters"}
-"""What is not about the server even so: an empty database is brought up on both."""
+ON_BOTH = {
+    "test_change_listener",
+    "test_connections",
+    "test_writer_lock",
+    "test_a_backup_restores_into_an_empty_database",
+    "test_an_empty_database_is_brought_up_once_by_many",
+    "test_chapters_are_replaced_only_when_asked",
+    "test_the_password_is_in_no_argument",
+}
+"""Modules and tests of what may differ between the private server and one that is reached by a URL."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run on both servers what is about the connection, the role or the server itself."""
     if "server_url" in metafunc.fixturenames:
-        name = metafunc.module.__name__.rpartition(".")[2]
-        is_on_both = name in ON_BOTH and metafunc.function.__name__ not in ON_ONE
-        kinds = ["private", "plain"] if is_on_both else ["private"]
+        names = {metafunc.module.__name__.rpartition(".")[2], metafunc.function.__name__}
+        kinds = ["private", "plain"] if names & ON_BOTH else ["private"]
         metafunc.parametrize("server_url", kinds, indirect=True, scope="session")
 
 
@@ -40,8 +43,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def plain_template() -> Iterator[str]:
     """The URL of a server that is reached through TCP with a password, with a template database."""
     with plain_server() as server:
-        administer(server.url, "CREATE DATABASE {}", TEMPLATE)
-        asyncio.run(migrate(in_database(server.url, TEMPLATE)))
+        made = database_of(server.url)
+        administer(server.url, "CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY", TEMPLATE, made)
         yield server.url
 
 

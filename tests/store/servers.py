@@ -1,5 +1,6 @@
 """Two real servers for the store tests: the private one, and a plain one that is reached by a URL."""
 
+import asyncio
 import os
 import pwd
 import secrets
@@ -10,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -23,7 +25,7 @@ from db.embedded.machine.access import ADMINISTRATOR, ROLE
 from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
 from db.store import PostgresStore
-from tests.store.made_data import copy, copy_private_data, fast_directory, made_once, wait_stopped
+from tests.store.made_data import copy, copy_private_data, fast_directory, made_once, migrate, wait_stopped
 
 PATIENCE = 30.0
 TEMPLATE = "story_template"
@@ -49,7 +51,7 @@ class PlainServer:
 
     @classmethod
     def make(cls, home: Path) -> None:
-        """Make the data of such a server, with nothing in it, and its password."""
+        """Make the data of such a server, whose database is up to date, and its password."""
         words = home / "password"
         words.write_text(secrets.token_urlsafe(12))
         if os.geteuid() == 0:
@@ -64,6 +66,12 @@ class PlainServer:
             timeout=PATIENCE,
             **_unprivileged(),
         )
+        server = cls(home)
+        server.start()
+        # A test that asks for a server may run in an event loop.
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(asyncio.run, migrate(server.url)).result(PATIENCE)
+        server.stop()
 
     @property
     def url(self) -> str:
@@ -108,7 +116,7 @@ class PlainServer:
 
 @contextmanager
 def plain_server() -> Iterator[PlainServer]:
-    """Run a plain server for as long as the block lasts."""
+    """Run a plain server, whose database is up to date, for as long as the block lasts."""
     home = Path(tempfile.mkdtemp(prefix="plain-pg-", dir=fast_directory()))
     copy(made_once("plain", PlainServer.make), home)
     server = PlainServer(home)

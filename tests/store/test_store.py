@@ -59,17 +59,17 @@ async def test_an_id_is_never_reused(store: PostgresStore, locked: tuple[Session
     assert (await store.load(session.id)).session == session
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), "\x00", "\ud800"])
 async def test_what_jsonb_refuses_is_an_error_with_a_sentence(
-    store: PostgresStore, locked: tuple[Session, Lease], value: object
+    store: PostgresStore, locked: tuple[Session, Lease]
 ) -> None:
     session, lease = locked
     changes = chapters.turn(session)
-    odd = replace(changes.events[0], metadata={"odd": value})
-    with pytest.raises(StorageError) as caught:
-        await store.commit(replace(changes, events=(odd, changes.events[1])), lease)
-    assert not caught.value.is_transient
-    assert await store.log(session.id) == []
+    for value in (float("nan"), float("inf"), object(), "\x00", "\ud800"):
+        odd = replace(changes.events[0], metadata={"odd": value})
+        with pytest.raises(StorageError) as caught:
+            await store.commit(replace(changes, events=(odd, changes.events[1])), lease)
+        assert not caught.value.is_transient
+        assert await store.log(session.id) == []
     await store.commit(changes, lease)
 
 

@@ -190,7 +190,7 @@ async def test_a_key_is_nowhere_but_in_the_call(here: Machine, tmp_path: Path) -
             ("db", "backup", here.out / "canary.backup"),
             ("db", "url"),
         ):
-            assert await cage.run(*command) == ExitCode.OK, cage.heard[-1]
+            assert await cage.run(*command, **cage.planted, **WORDS_ALONE) == ExitCode.OK, cage.heard[-1]
         assert {f"Bearer {KEY}", f"Bearer {RINGED}"} <= cage.keys_used
     everything = {
         "what was said": "\n".join(cage.heard).encode(),

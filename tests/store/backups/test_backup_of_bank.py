@@ -1,4 +1,4 @@
-"""A memory bank comes back whole from a backup, on a new private server; its vectors are made again."""
+"""A memory bank comes back whole from a backup, in a new database; its vectors are made again."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,6 @@ from core.storage.changes import Changes
 from db.backups.dump import backup, restore
 from db.store import PostgresStore, open_store
 from tests.core.values.bank import walked
-from tests.e2e.program import warm_machine
 from tests.store import chapters
 from tests.store.servers import plain_url
 
@@ -76,22 +75,21 @@ async def saved(url: str, kept: SessionId, tmp_path: Path) -> Path:
     return file
 
 
-async def test_a_bank_is_restored_on_a_new_private_server_and_gets_its_vectors_again(
-    store: PostgresStore, kept: SessionId, saved: Path
+async def test_a_bank_is_restored_into_a_new_database_and_gets_its_vectors_again(
+    store: PostgresStore, kept: SessionId, saved: Path, here: str
 ) -> None:
-    with warm_machine() as (_, elsewhere):
-        await restore(elsewhere, saved)
-        with psycopg.connect(plain_url(elsewhere)) as raw:
-            assert raw.execute("SELECT to_regclass('bank_vector')").fetchone() == (None,)
-        again = await open_store(elsewhere)
-        assert await _bank_of(again, kept) == await _bank_of(store, kept)
-        assert await again.bank.can_recall_by_meaning()
-        missing = await again.bank.unembedded([kept], MODEL, 5)
-        assert {item.id for item in missing} == {walked(1, kept).id, walked(2, kept).id}
-        await again.bank.put_vectors(MODEL, [_vector(item) for item in missing])
-        assert all(one.similarity is not None for one in await again.bank.recall(_asked(kept)))
-        assert await _faults(again) == await _faults(store)
-        await again.aclose()
+    await restore(here, saved)
+    with psycopg.connect(plain_url(here)) as raw:
+        assert raw.execute("SELECT to_regclass('bank_vector')").fetchone() == (None,)
+    again = await open_store(here)
+    assert await _bank_of(again, kept) == await _bank_of(store, kept)
+    assert await again.bank.can_recall_by_meaning()
+    missing = await again.bank.unembedded([kept], MODEL, 5)
+    assert {item.id for item in missing} == {walked(1, kept).id, walked(2, kept).id}
+    await again.bank.put_vectors(MODEL, [_vector(item) for item in missing])
+    assert all(one.similarity is not None for one in await again.bank.recall(_asked(kept)))
+    assert await _faults(again) == await _faults(store)
+    await again.aclose()
 
 
 async def test_a_backup_over_a_bank_that_has_vectors_leaves_none_of_them(

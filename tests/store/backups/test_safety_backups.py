@@ -27,29 +27,36 @@ from db.store import PostgresStore, open_store
 from storyengine_tui.bootstrap import KEPT_BEFORE_RESTORES, Configuration, restore_backup
 from tests.store import chapters
 from tests.store.backups.test_backup import before_it_replaces
+from tests.store.servers import cloned
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def file(url: str, store: PostgresStore, locked: tuple[Session, Lease], tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def file(template: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A backup of a database with a chapter of two prompts."""
-    await chapters.play(store, *locked, 2)
-    target = tmp_path / "chapters.dump"
-    await backup(url, target)
+    target = tmp_path_factory.mktemp("backups") / "chapters.dump"
+
+    async def make(url: str) -> None:
+        async with aclosing(await open_store(url)) as store:
+            await chapters.play(store, *await chapters.locked_session(store), 2)
+            await backup(url, target)
+
+    for url in cloned(template):
+        asyncio.run(make(url))
     return target
 
 
 @pytest.fixture
-def configuration(empty_url: str, tmp_path: Path) -> Configuration:
-    """The configuration of a program whose database is empty."""
-    settings = load_settings(tmp_path / "none.toml").model_copy(update={"database_url": SecretStr(empty_url)})
+def configuration(url: str, tmp_path: Path) -> Configuration:
+    """The configuration of a program whose database has no rows."""
+    settings = load_settings(tmp_path / "none.toml").model_copy(update={"database_url": SecretStr(url)})
     return Configuration(Paths(*[tmp_path / "program"] * 4), settings)
 
 
-def cut(file: Path) -> Path:
+def cut(file: Path, directory: Path) -> Path:
     """Return a copy of the file that ends early."""
-    damaged = file.with_name("damaged")
+    damaged = directory / "damaged"
     damaged.write_bytes(file.read_bytes()[:1_000])
     return damaged
 
@@ -68,26 +75,26 @@ def kept_before(configuration: Configuration, file: Path) -> list[Path]:
 
 
 async def test_the_oldest_backup_that_is_kept_before_restores_can_be_restored_and_stays(
-    file: Path, configuration: Configuration, empty_url: str
+    file: Path, configuration: Configuration, url: str
 ) -> None:
-    await begin_chapter(empty_url)
+    await begin_chapter(url)
     kept = oldest, *_ = kept_before(configuration, file)
     before = await restore_backup(configuration, oldest, replace=True)
     assert before is not None
     there = sorted(configuration.paths.backups.iterdir())
     assert there == [*kept, before], "what was restored is not removed by its own restore"
-    async with aclosing(await open_store(empty_url)) as store:
+    async with aclosing(await open_store(url)) as store:
         [line] = await store.sessions()
         assert line.prompt_index == 2
 
 
 async def test_a_restore_whose_upgrade_fails_names_the_backup_of_what_was_there(
-    file: Path, configuration: Configuration, empty_url: str, monkeypatch: pytest.MonkeyPatch
+    file: Path, configuration: Configuration, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(_: object) -> None:
         raise StorageError(ErrorCode.STORAGE_LOAD_FAILED, hint="The disk is full.")
 
-    await begin_chapter(empty_url)
+    await begin_chapter(url)
     monkeypatch.setattr("db.backups.dump.upgrade", fail)
     with pytest.raises(StorageError, match="The backup is restored, but") as failed:
         await restore_backup(configuration, file, replace=True)
@@ -96,12 +103,12 @@ async def test_a_restore_whose_upgrade_fails_names_the_backup_of_what_was_there(
 
 
 async def test_a_restore_that_is_refused_removes_no_backup_that_was_kept(
-    file: Path, configuration: Configuration, empty_url: str
+    file: Path, configuration: Configuration, url: str, tmp_path: Path
 ) -> None:
-    await begin_chapter(empty_url)
+    await begin_chapter(url)
     kept = kept_before(configuration, file)
     with pytest.raises(StorageError, match="nothing was changed"):
-        await restore_backup(configuration, cut(file), replace=True)
+        await restore_backup(configuration, cut(file, tmp_path), replace=True)
     assert sorted(configuration.paths.backups.iterdir()) == kept
 
 
@@ -124,13 +131,13 @@ async def test_a_restore_drops_nothing_that_a_window_wrote_after_the_backup_befo
     write: Callable[[str], Awaitable[object]],
     file: Path,
     configuration: Configuration,
-    empty_url: str,
+    url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    await begin_chapter(empty_url)
-    async with aclosing(await open_store(empty_url)) as store:
+    await begin_chapter(url)
+    async with aclosing(await open_store(url)) as store:
         with monkeypatch.context() as patch:
-            before_it_replaces(patch, lambda: write(empty_url))
+            before_it_replaces(patch, lambda: write(url))
             with pytest.raises(StorageError, match="nothing was changed") as refused:
                 await restore_backup(configuration, file, replace=True)
             assert "another window has written meanwhile" in refused.value.hint
@@ -141,12 +148,12 @@ async def test_a_restore_drops_nothing_that_a_window_wrote_after_the_backup_befo
 
 
 async def test_a_library_without_a_chapter_is_replaced_only_when_asked_and_is_backed_up_first(
-    file: Path, configuration: Configuration, empty_url: str
+    file: Path, configuration: Configuration, url: str
 ) -> None:
-    await make_book(empty_url)
+    await make_book(url)
     with pytest.raises(StorageError, match="holds a library; nothing was changed"):
         await restore_backup(configuration, file, replace=False)
-    async with aclosing(await open_store(empty_url)) as store:
+    async with aclosing(await open_store(url)) as store:
         assert len(await store.library.books()) == 1
         before = await restore_backup(configuration, file, replace=True)
         assert before is not None
@@ -157,10 +164,10 @@ async def test_a_library_without_a_chapter_is_replaced_only_when_asked_and_is_ba
 
 
 async def test_a_library_that_is_begun_while_a_backup_is_restored_is_not_lost(
-    file: Path, configuration: Configuration, empty_url: str, monkeypatch: pytest.MonkeyPatch
+    file: Path, configuration: Configuration, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with aclosing(await open_store(empty_url)) as store:
-        before_it_replaces(monkeypatch, lambda: make_book(empty_url))
+    async with aclosing(await open_store(url)) as store:
+        before_it_replaces(monkeypatch, lambda: make_book(url))
         with pytest.raises(StorageError, match="nothing was changed") as refused:
             await restore_backup(configuration, file, replace=False)
         assert "another window has begun a chapter or a library" in refused.value.hint
@@ -168,7 +175,7 @@ async def test_a_library_that_is_begun_while_a_backup_is_restored_is_not_lost(
 
 
 async def test_a_restore_sets_nothing_that_a_server_of_version_16_does_not_know(
-    file: Path, empty_url: str, monkeypatch: pytest.MonkeyPatch
+    file: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = client_programs.run
     scripts: list[str] = []
@@ -180,7 +187,7 @@ async def test_a_restore_sets_nothing_that_a_server_of_version_16_does_not_know(
         return await run(name, url, arguments, **more)
 
     monkeypatch.setattr(client_programs, "run", reading)
-    await restore(empty_url, file)
+    await restore(url, file)
     [script] = scripts
     settings = [line for line in script.splitlines() if line.startswith("SET ")]
     assert "SET lock_timeout = 0;" in settings
@@ -188,8 +195,10 @@ async def test_a_restore_sets_nothing_that_a_server_of_version_16_does_not_know(
 
 
 async def test_a_window_that_follows_a_chapter_hears_that_it_was_restored(
-    url: str, store: PostgresStore, locked: tuple[Session, Lease], file: Path
+    url: str, store: PostgresStore, locked: tuple[Session, Lease], tmp_path: Path
 ) -> None:
+    file = tmp_path / "chapters.dump"
+    await backup(url, file)
     async with store.follow(locked[0].id) as changes, asyncio.timeout(60):
         await restore(url, file, replace=True)
         assert await anext(changes), "items of its memory bank are others too"

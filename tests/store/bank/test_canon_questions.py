@@ -59,7 +59,7 @@ async def asked(store: PostgresStore, told: Story, about: Story, profile: Profil
 async def test_an_older_value_is_recalled_only_where_no_item_took_its_place(
     store: PostgresStore, *, is_linked: bool
 ) -> None:
-    first = write_story(seed=5, prompts=140, items=60, questions=4)
+    first = write_story(seed=5, prompts=80, items=36, questions=4)
     following = write_next(first)
     told, next_told = (one if is_linked else without_links(one) for one in (first, following))
     await store.create(told.changes)

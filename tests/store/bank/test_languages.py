@@ -1,6 +1,8 @@
 """The words of the memory bank are those of each chapter's language, also after it was changed."""
 
 import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from dataclasses import replace
 from unicodedata import normalize
 from uuid import UUID
@@ -24,11 +26,23 @@ from db.store import PostgresStore, open_store
 from tests.core.values.bank import NOW, fact
 from tests.store import chapters
 from tests.store.schema.older_schema import make_old
-from tests.store.servers import plain_url
+from tests.store.servers import cloned, plain_url
 
 pytestmark = pytest.mark.anyio
 HOUSES, RUNNING = 1, 2
 TEXTS = {HOUSES: "Die Häuser am Hafen brennen.", RUNNING: "The bells were ringing in the harbours."}
+
+
+@pytest.fixture(scope="module")
+def url(template: str) -> Iterator[str]:
+    """A database that these tests share, each with chapters of its own."""
+    yield from cloned(template)
+
+
+@pytest.fixture(scope="module")
+async def store(url: str) -> AsyncIterator[PostgresStore]:
+    async with aclosing(await open_store(url)) as opened:
+        yield opened
 
 
 async def told_in(store: PostgresStore, language: Language) -> tuple[Session, Lease]:

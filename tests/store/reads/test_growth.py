@@ -20,7 +20,7 @@ from tests.store.servers import as_administrator, cloned, plain_url
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-SHORT, LONG = 1_000, 50_000
+SHORT, LONG = 1_000, 20_000
 TAKES = 3
 """Takes of each prompt of a third story, as long as the short one."""
 """Prompts of the stories; each has a reply, so there are twice as many events. Both fill every window."""

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import product
 
 import psycopg
 import pytest
@@ -34,12 +35,11 @@ BEYOND = ["infinity", "-infinity", "10000-01-01 13:59:59Z", "0001-01-01Z BC", "1
 FAR = "10000-01-01 13:59:59Z"
 
 
-@pytest.mark.parametrize("time", BEYOND)
 async def test_no_time_is_stored_that_could_not_be_shown(
-    raw: psycopg.Connection, store: PostgresStore, locked: tuple[Session, Lease], time: str
+    raw: psycopg.Connection, store: PostgresStore, locked: tuple[Session, Lease]
 ) -> None:
     await chapters.play(store, *locked, 1)
-    for table, column in TIMES:
+    for (table, column), time in product(TIMES, BEYOND):
         raw.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")  # They refuse any other time first.
         with pytest.raises(errors.CheckViolation):
             raw.execute(f"UPDATE {table} SET {column} = %s", [time])
@@ -103,9 +103,14 @@ async def test_an_unreadable_part_of_a_chapter_is_told_with_the_chapter_it_is_in
 BLOCK = prompt_blocks_values(SessionId(new_uuid()), chapters.PROMPT_BLOCKS)["blocks"][0]
 
 
-@pytest.mark.parametrize(
-    "block",
-    [
+async def test_a_chapter_whose_prompt_blocks_are_damaged_is_told_and_the_list_stays_readable(
+    store: PostgresStore, raw: psycopg.Connection
+) -> None:
+    good, bad = chapters.new_session(title="Good"), chapters.new_session(title="Bad")
+    for session in (good, bad):
+        await store.create(replace(chapters.creation(session), prompt_blocks=chapters.PROMPT_BLOCKS))
+    raw.execute("ALTER TABLE prompt_blocks DROP CONSTRAINT ck_prompt_blocks_blocks")
+    for block in (
         {**BLOCK, "place": "footnote"},
         {**BLOCK, "roles": ["oracle"]},
         {**BLOCK, "slots": [9]},
@@ -114,27 +119,15 @@ BLOCK = prompt_blocks_values(SessionId(new_uuid()), chapters.PROMPT_BLOCKS)["blo
         {"id": 1, "text": "Rain."},
         "Rain.",
         None,
-    ],
-)
-async def test_a_chapter_whose_prompt_blocks_are_damaged_is_told_and_the_list_stays_readable(
-    url: str, raw: psycopg.Connection, block: object
-) -> None:
-    store = await open_store(url)
-    good, bad = chapters.new_session(title="Good"), chapters.new_session(title="Bad")
-    for session in (good, bad):
-        await store.create(replace(chapters.creation(session), prompt_blocks=chapters.PROMPT_BLOCKS))
-    raw.execute("ALTER TABLE prompt_blocks DROP CONSTRAINT ck_prompt_blocks_blocks")
-    raw.execute("UPDATE prompt_blocks SET blocks = %s WHERE session_id = %s", [Jsonb([block]), bad.id])
-    assert {(line.title, line.is_readable) for line in await store.sessions()} == {
-        ("Good", True),
-        ("Bad", True),
-    }
-    assert (await store.load(good.id)).prompt_blocks == chapters.PROMPT_BLOCKS
-    with pytest.raises(StorageError) as caught:
-        await store.load(bad.id)
-    assert re.fullmatch(f"The chapter {bad.id} cannot be read: [^.]*\\.", caught.value.message)
-    assert f"storyengine archive {bad.id}" in caught.value.hint
-    await store.aclose()
+    ):
+        raw.execute("UPDATE prompt_blocks SET blocks = %s WHERE session_id = %s", [Jsonb([block]), bad.id])
+        listed = {(line.title, line.is_readable) for line in await store.sessions()}
+        assert listed == {("Good", True), ("Bad", True)}
+        assert (await store.load(good.id)).prompt_blocks == chapters.PROMPT_BLOCKS
+        with pytest.raises(StorageError) as caught:
+            await store.load(bad.id)
+        assert re.fullmatch(f"The chapter {bad.id} cannot be read: [^.]*\\.", caught.value.message), block
+        assert f"storyengine archive {bad.id}" in caught.value.hint
 
 
 async def test_times_beyond_the_bounds_in_an_older_database_are_set_to_the_bounds(empty_url: str) -> None:

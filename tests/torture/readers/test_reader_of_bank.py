@@ -18,14 +18,21 @@ from tests.torture.readers.reader_of_bank import check_bank
 Kept = tuple[psycopg.Connection, SessionId]
 
 
-@pytest.fixture
-def kept(private_template: str) -> Iterator[Kept]:
+@pytest.fixture(scope="module")
+def shared(private_template: str) -> Iterator[Kept]:
     """A chapter with two items, and a connection that may change them past all rules."""
     for url in cloned(private_template):
         session_id = asyncio.run(_keep(url))
         with psycopg.connect(plain_url(as_administrator(url)), autocommit=True) as connection:
             connection.execute("SET session_replication_role = replica")
             yield connection, session_id
+
+
+@pytest.fixture
+def kept(shared: Kept) -> Iterator[Kept]:
+    """That chapter, and its connection in a transaction that is taken back."""
+    with shared[0].transaction(force_rollback=True):
+        yield shared
 
 
 async def _keep(url: str) -> SessionId:

@@ -1,5 +1,7 @@
 """Whatever a service puts beside its answer, nothing of it acts: errors, web pages, and the model's name."""
 
+from itertools import cycle
+
 import pytest
 
 from core.domain.errors import ErrorCode
@@ -29,8 +31,13 @@ async def test_nothing_of_a_services_error_acts(
     assert not acts(f"{error.message}{error.hint}")
 
 
-@EVERY
-@pytest.mark.parametrize("status", [200, 404, 502])
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        pytest.param(kind, status, id=f"{kind.name}-{status}")
+        for kind, status in zip(KINDS, cycle((200, 404, 502)), strict=False)
+    ],
+)
 async def test_nothing_of_a_web_page_in_place_of_an_answer_acts(
     server: FaultServer, provider: OpenAIProvider, kind: BadText, status: int
 ) -> None:
