@@ -46,9 +46,7 @@ pytestmark = pytest.mark.anyio
 OLDER = [Path(place) for place in os.environ.get("STORYENGINE_OLDER_PG", "").split(os.pathsep) if place]
 """Directories that hold `bin`, `lib` and `share` of servers of older major versions."""
 IS_WHOLE = os.environ.get("STORYENGINE_TORTURE") == "full"
-RESTORED = (
-    known_revisions() if IS_WHOLE else (known_revisions()[0], known_revisions()[-20], known_revisions()[-1])
-)
+RESTORED = known_revisions() if IS_WHOLE else tuple(sorted({known_revisions()[0], *known_revisions()[::-6]}))
 """Revisions whose backups are restored. `test_schema` brings a database up from each of them in every run."""
 PROMPTS = 10
 CORRECTION = "It is the bell that answers."
@@ -208,7 +206,7 @@ async def test_chapters_in_every_state_of_each_schema_without_prompt_blocks_can_
         before = await store.load(line.id)
         assert line.title in ("Old", before.session.state)
         assert before.prompt_blocks == NO_PROMPT_BLOCKS
-        if number % 9:
+        if number % 9 and not IS_WHOLE:
             continue  # Each schema made eight: of each state that is one, of another schema.
         lease = await taken(store, line.id)
         changes = Changes(session_id=line.id, prompt_blocks=PROMPT_BLOCKS)

@@ -14,7 +14,7 @@ from tests.store.schema.older_schema import add_every_state, add_long_chapters, 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("revision", ["story_0014", "story_0021", "story_0024"])
+@pytest.mark.parametrize("revision", ["story_0014", "story_0020", "story_0021", "story_0022", "story_0024"])
 async def test_an_older_chapter_is_in_no_book_takes_over_nothing_and_hands_on_what_it_has(
     here: str, revision: str
 ) -> None:
