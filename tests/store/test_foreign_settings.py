@@ -45,7 +45,6 @@ async def played(store: PostgresStore) -> Session:
         "client_encoding = 'LATIN1'",
         "datestyle = 'German, DMY'",
         "array_nulls = off",
-        "statement_timeout = '1ms'",
         "extra_float_digits = -10",
         "bytea_output = 'escape'",
         "standard_conforming_strings = off",
@@ -66,7 +65,7 @@ async def test_a_setting_of_the_server_changes_nothing_of_a_chapter(url: str, se
 
 
 async def test_a_gm_who_thinks_longer_than_connections_may_be_idle_stays_the_writer(url: str) -> None:
-    set_for_all(url, "idle_session_timeout = '100ms'")
+    set_for_all(url, "idle_session_timeout = '1s'")
     async with aclosing(await open_store(url)) as store:
         session, lease = await chapters.locked_session(store)
         with psycopg.connect(plain_url(url)) as other, pytest.raises(psycopg.OperationalError):
@@ -83,7 +82,7 @@ def _until_ended(connection: psycopg.Connection) -> None:
 
 
 async def test_an_upgrade_takes_longer_than_a_transaction_may_on_that_server(empty_url: str) -> None:
-    set_for_all(empty_url, "transaction_timeout = '100ms'")
+    set_for_all(empty_url, "transaction_timeout = '300ms'")
     await (await open_store(empty_url)).aclose()
 
 
