@@ -11,6 +11,7 @@ from core.domain.bank.recall import Query, Scope, query_words
 from core.domain.errors import StorageError
 from core.domain.session.session import Session
 from core.storage.changes import Changes
+from db.connections import open_connection, open_engine, parse_url
 from db.store import PostgresStore, open_store
 from tests.core.values.bank import fact
 from tests.store import chapters
@@ -81,9 +82,15 @@ def _until_ended(connection: psycopg.Connection) -> None:
         pass
 
 
-async def test_an_upgrade_takes_longer_than_a_transaction_may_on_that_server(empty_url: str) -> None:
-    set_for_all(empty_url, "transaction_timeout = '300ms'")
-    await (await open_store(empty_url)).aclose()
+async def test_an_upgrade_may_take_longer_than_a_transaction_may_on_that_server(url: str) -> None:
+    set_for_all(url, "transaction_timeout = '5s'")
+    single, engine = await open_connection(parse_url(url)), open_engine(parse_url(url))
+    cursor = await single.execute("SHOW transaction_timeout")
+    assert await cursor.fetchone() == ("0",)
+    async with engine.connect() as pooled:
+        assert (await pooled.exec_driver_sql("SHOW transaction_timeout")).scalar_one() == "0"
+    await single.close()
+    await engine.dispose()
 
 
 async def test_windows_that_begin_at_once_make_one_schema_whatever_a_transaction_sees(empty_url: str) -> None:
