@@ -10,6 +10,7 @@ from typing import Final
 from core.config.models.accounts import labelled
 from core.domain.requests.cost import FREE, LOCAL, PROVIDER, YOURS, Cost, UnitPrices
 from core.domain.requests.request import Usage
+from core.ledger.price_list import kept_prices
 
 _ONE: Final = Decimal(1)
 _MILLION: Final = 6
@@ -85,16 +86,10 @@ class PriceBook:
         if address is None:
             return ON_THIS_MACHINE
         for model in models:
-            kept = await asyncio.to_thread(_kept, address, model, at, input_tokens)
+            kept = await asyncio.to_thread(kept_prices, address, model, at, input_tokens)
             if kept is not None:
                 return Quote(kept[1], kept[0])
         return None
-
-
-def _kept(address: str, model: str, at: datetime, input_tokens: int) -> tuple[UnitPrices, str] | None:
-    from core.ledger.price_list import kept_prices
-
-    return kept_prices(address, model, at, input_tokens)
 
 
 def cost_of(quote: Quote | None, usage: Usage, billed: Decimal | None) -> Cost | None:

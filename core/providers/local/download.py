@@ -8,7 +8,7 @@ import httpx2
 
 from core.config.consent import may_use_proxy
 from core.providers.local.catalogue import CatalogueEntry, is_address_allowed
-from core.providers.local.partial_file import PartialFile, Progress, fetch_failed, in_thread
+from core.providers.local.partial_file import FetchFailedError, PartialFile, Progress, in_thread
 
 _MOST_REDIRECTS = 5
 _TRIES = 5
@@ -43,10 +43,12 @@ async def download(entry: CatalogueEntry, partial: PartialFile, progress: Progre
                     return
                 except _BrokenOffError as error:
                     if not tries_left:
-                        raise fetch_failed(f"{error}, {_TRIES} times; the received part is kept") from None
+                        raise FetchFailedError(
+                            f"{error}, {_TRIES} times; the received part is kept"
+                        ) from None
                 await asyncio.sleep(PAUSE_SECONDS)
     except TimeoutError:
-        raise fetch_failed("it took longer than a day; the received part is kept") from None
+        raise FetchFailedError("it took longer than a day; the received part is kept") from None
 
 
 async def _continue(
@@ -84,7 +86,7 @@ async def _open(client: httpx2.AsyncClient, address: str, headers: Mapping[str, 
             return response
         await response.aclose()
         address = _redirected(address, response.headers.get("Location", ""))
-    raise fetch_failed("the server leads from one address to the next without end")
+    raise FetchFailedError("the server leads from one address to the next without end")
 
 
 def _redirected(address: str, location: str) -> str:
@@ -97,10 +99,10 @@ def _redirected(address: str, location: str) -> str:
         before, after = urlsplit(address), urlsplit(target)
         is_same_host = before.hostname == after.hostname
     except ValueError:
-        raise fetch_failed("the server leads to an address that is not valid") from None
+        raise FetchFailedError("the server leads to an address that is not valid") from None
     is_as_safe = before.scheme == after.scheme and (after.scheme == "https" or is_same_host)
     if not (is_as_safe and is_address_allowed(target)):
-        raise fetch_failed("the server leads to an address that is not allowed")
+        raise FetchFailedError("the server leads to an address that is not allowed")
     return target
 
 
@@ -119,12 +121,12 @@ async def _prepare(response: httpx2.Response, entry: CatalogueEntry, partial: Pa
     elif status == 429 or status >= 500:
         raise _BrokenOffError(f"the server answered with status {status}")
     else:
-        raise fetch_failed(f"the server answered with status {status}")
+        raise FetchFailedError(f"the server answered with status {status}")
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise fetch_failed("the server sent it in another encoding than the one asked for")
+        raise FetchFailedError("the server sent it in another encoding than the one asked for")
     length = response.headers.get("Content-Length")
     if length is not None and length.strip() != str(entry.bytes - offset):
-        raise fetch_failed("the server has a file of another size")
+        raise FetchFailedError("the server has a file of another size")
     if not offset:  # only now: the page of a hotel or a proxy is no reason to forget what has arrived
         await in_thread(partial.restart, _validator_of(response))
 
@@ -148,7 +150,7 @@ async def _receive(
         await in_thread(partial.append, bytes(waiting))
     if size > entry.bytes:
         await in_thread(partial.discard)
-        raise fetch_failed("the server sent more than the file has")
+        raise FetchFailedError("the server sent more than the file has")
 
 
 def _range(offset: int, size: int) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from core.config.files.paths import Paths
 from core.config.files.private_files import make_directory
 from core.providers.local.catalogue import CatalogueEntry
-from core.providers.local.partial_file import PartialFile, Progress, fetch_failed, in_thread
+from core.providers.local.partial_file import FetchFailedError, PartialFile, Progress, in_thread
 from core.providers.local.registry import SCRATCH_PREFIX, Download, fetch_parts
 
 _LOCK_NAME = ".fetching"
@@ -43,7 +43,7 @@ async def fetch(
             await _check(entry, partial, progress)
             await in_thread(partial.finish, target)
     except OSError as error:
-        raise fetch_failed(f"it could not be stored ({error.strerror})") from error
+        raise FetchFailedError(f"it could not be stored ({error.strerror})") from error
     progress("ready", 1.0)
     return target
 
@@ -51,7 +51,7 @@ async def fetch(
 async def _check(entry: CatalogueEntry, partial: PartialFile, progress: Progress) -> None:
     if await partial.sha256(progress) != entry.sha256:
         await in_thread(partial.discard)
-        raise fetch_failed("the download is not the expected file, and was deleted")
+        raise FetchFailedError("the download is not the expected file, and was deleted")
 
 
 def is_here(entry: CatalogueEntry, paths: Paths) -> bool:
@@ -77,7 +77,7 @@ def lacking_room(entry: CatalogueEntry, paths: Paths) -> int:
 def require_room(lacking: int) -> None:
     """Raise FetchFailedError if the disk lacks bytes."""
     if lacking > 0:
-        raise fetch_failed(f"the disk has too little room, {lacking / 1_000_000:,.0f} MB more are needed")
+        raise FetchFailedError(f"the disk has too little room, {lacking / 1_000_000:,.0f} MB more are needed")
 
 
 def clear(folder: Path) -> None:
@@ -94,7 +94,7 @@ def alone_in(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise fetch_failed("another window is fetching a model now") from None
+            raise FetchFailedError("another window is fetching a model now") from None
         yield
     finally:
         os.close(lock)

