@@ -10,22 +10,32 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
+from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.ids import EventId, SessionId, new_uuid
 from core.domain.session.limits import LONGEST_TITLE, Limits
+from core.domain.session.prompt_block import (
+    LONGEST_PROMPT_BLOCK,
+    NO_PROMPT_BLOCKS,
+    BlockPlace,
+    PromptBlock,
+    PromptBlocks,
+)
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot, first_slots
 from core.domain.story.event import CONTEXT, NEVER, Event, Role
-from core.exchange.chats.chat_log import MOST_SWIPES, LoggedMessage
+from core.exchange.chats.chat_log import MOST_SWIPES, ChatLog, LoggedMessage
 from core.exchange.session_export import SessionBody
 from core.library.refusal import FileRefusedError
-from core.text.cleaning import clean_line
+from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
 from core.text.name_list import name_key
 from core.text.numbers import counted
 
 NO_WORDS: Final = "…"
 """The prompt to a character that spoke without one."""
+AUTHORS_NOTE: Final = "Author's note"
+"""The name of the prompt block that it becomes."""
 _HIDDEN: Final = {CONTEXT: NEVER}
 
 
@@ -46,6 +56,8 @@ class ChatChapter:
     narrated: int
     without_slot: tuple[str, ...]
     """The names for which the cast has no place; what they say are lines."""
+    is_note_left_out: bool = False
+    """Whether the chat has an author's note that is too long for a prompt block."""
 
     @property
     def report(self) -> tuple[str, ...]:
@@ -64,6 +76,10 @@ class ChatChapter:
         if self.without_slot:
             names = ", ".join(self.without_slot)
             lines.append(f"Said as lines of yours, because a cast has {len(Slot)} characters: {names}")
+        if self.is_note_left_out:
+            lines.append(f"Left out: the author's note, longer than {LONGEST_PROMPT_BLOCK:,} characters")
+        elif self.body.prompt_blocks:
+            lines.append("Its author's note is a prompt block for the characters")
         lines.append(
             "Write world, scene and identities on tab 1, then lock; memory is made of the prompts then."
         )
@@ -80,8 +96,9 @@ class _Turn:
     lines: list[tuple[str, Audience]] = field(default_factory=list)
 
 
-def chapter_of(messages: Sequence[LoggedMessage], title: str, now: datetime) -> ChatChapter:
+def chapter_of(chat: ChatLog, title: str, now: datetime) -> ChatChapter:
     """Return the chapter of a chat; raise FileRefusedError if no character says anything in it."""
+    messages = chat.messages
     cast, others = _cast(messages)
     if not cast:
         raise FileRefusedError("No character says anything in the chat; there is nothing to play on.")
@@ -106,6 +123,7 @@ def chapter_of(messages: Sequence[LoggedMessage], title: str, now: datetime) -> 
     body = SessionBody(
         session=session,
         tab1=Tab1Inputs(),
+        prompt_blocks=_noted(chat),
         unsent={session.next_slot: unsent} if unsent else {},
         events=tuple(_events(session_id, opening, turns, now)),
         takes=tuple(canon for _, canon in counts) if further else (),
@@ -119,7 +137,23 @@ def chapter_of(messages: Sequence[LoggedMessage], title: str, now: datetime) -> 
         hidden=sum(message.is_hidden for message in messages),
         narrated=sum(_is_line(message) for message in messages),
         without_slot=others,
+        is_note_left_out=len(chat.note) > LONGEST_PROMPT_BLOCK,
     )
+
+
+def _noted(chat: ChatLog) -> PromptBlocks:
+    """Return the author's note as a prompt block: as material, since a file of others sets no rules."""
+    if is_blank(chat.note) or len(chat.note) > LONGEST_PROMPT_BLOCK:
+        return NO_PROMPT_BLOCKS
+    note = PromptBlock(
+        id=1,
+        name=AUTHORS_NOTE,
+        text=chat.note,
+        place=BlockPlace.MATERIAL,
+        is_on=chat.is_note_on,
+        roles=(AgentRole.CHARACTER,),
+    )
+    return PromptBlocks(blocks=(note,))
 
 
 def _cast(messages: Sequence[LoggedMessage]) -> tuple[dict[str, Slot], tuple[str, ...]]:

@@ -2,7 +2,8 @@
 
 Its fields, as of 2025: `name`, `is_user`, `is_system` (the message is hidden), `mes`, `send_date`, `swipes`,
 `swipe_id`, and in `extra` a `type`, which is `narrator` where no one in the scene says it. Files of groups
-have the same lines; older ones have no header.
+have the same lines; older ones have no header. Of its `chat_metadata` the author's note is read:
+`note_prompt`, and `note_interval`, which is 0 where it is off.
 """
 
 import re
@@ -51,20 +52,38 @@ class LoggedMessage:
         return self.swipes[self.swipe]
 
 
-def read_chat(document: bytes) -> tuple[LoggedMessage, ...]:
-    """Return the messages of a chat that have a text; raise FileRefusedError for a file that is no chat."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatLog:
+    """The messages of a chat that have a text, and its author's note."""
+
+    messages: tuple[LoggedMessage, ...]
+    note: str = ""
+    is_note_on: bool = True
+
+
+def read_chat(document: bytes) -> ChatLog:
+    """Read a chat. Raises FileRefusedError for any other file."""
     # A message may hold other ends of lines, which are no ends of records.
     try:
         lines = document.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise FileRefusedError(f"{_NO_CHAT}it is not text in UTF-8.") from error
-    messages = tuple(_messages(line for line in lines if not is_blank(line)))
+    header: dict[str, Any] = {}
+    messages = tuple(_messages((line for line in lines if not is_blank(line)), header))
     if not messages:
         raise FileRefusedError(f"{_NO_CHAT}it has no message.")
-    return messages
+    metadata = header.get("chat_metadata")
+    noted = metadata if isinstance(metadata, dict) else {}
+    note = noted.get("note_prompt")
+    return ChatLog(
+        messages=messages,
+        note=clean(note).strip() if isinstance(note, str) else "",
+        is_note_on=noted.get("note_interval") != 0,
+    )
 
 
-def _messages(lines: Iterator[str]) -> Iterator[LoggedMessage]:
+def _messages(lines: Iterator[str], header: dict[str, Any]) -> Iterator[LoggedMessage]:
+    """Yield the messages, and add what the first line says of the chat to `header`."""
     for number, line in enumerate(lines, start=1):
         if number > MOST_MESSAGES:
             raise FileRefusedError(f"The chat has more than {MOST_MESSAGES:,} messages.")
@@ -77,6 +96,8 @@ def _messages(lines: Iterator[str]) -> Iterator[LoggedMessage]:
                 yield message
         elif number > 1:
             raise FileRefusedError(f"{_NO_CHAT}line {number:,} has no message.")
+        else:
+            header.update(record)
 
 
 def _message(record: Mapping[str, Any], number: int) -> LoggedMessage | None:

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, NOBODY
+from core.domain.session.prompt_block import LONGEST_PROMPT_BLOCK, BlockPlace
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
@@ -102,6 +104,27 @@ def test_a_chat_of_any_age_and_of_a_group_is_read_with_every_field_that_it_may_h
     assert (made.prompts, made.replies, made.further_takes) == (1, 2, 1)
 
 
+def test_the_note_of_a_chat_becomes_a_prompt_block_for_its_characters() -> None:
+    def noted(**metadata: object) -> ChatChapter:
+        header = {**HEADER, "chat_metadata": metadata}
+        return chapter_of(read_chat(lines(header, says("Kara", "I am."))), "A chat", NOW)
+
+    made = noted(note_prompt=" [Rain\x1b[31m, all day.]\r\n", note_interval=1, note_depth=4)
+    (block,) = made.body.prompt_blocks.applying(AgentRole.CHARACTER, Slot.RED)
+    assert (block.name, block.text, block.place) == ("Author's note", "[Rain, all day.]", BlockPlace.MATERIAL)
+    assert not made.body.prompt_blocks.applying(AgentRole.NARRATIVE)
+    assert "Its author's note is a prompt block for the characters" in made.report
+    off = noted(note_prompt="Rain.", note_interval=0).body.prompt_blocks
+    assert (off.blocks[0].text, off.applying(AgentRole.CHARACTER, Slot.RED)) == ("Rain.", ())
+    long = noted(note_prompt="x" * (LONGEST_PROMPT_BLOCK + 1))
+    assert not long.body.prompt_blocks
+    assert "Left out: the author's note, longer than 4,000 characters" in long.report
+    for nothing in ({}, {"note_prompt": ""}, {"note_prompt": " \n"}, {"note_prompt": ["Rain."]}):
+        none = noted(**nothing)
+        assert not none.body.prompt_blocks
+        assert not any("author's note" in line for line in none.report)
+
+
 def test_swipes_become_takes_and_the_one_that_was_chosen_counts() -> None:
     made = chapter(user("Who is there?"), says("Kara", "Nobody.", "I am.", "Nobody.", "We are."))
     assert made.body.takes == (2,)
@@ -193,7 +216,7 @@ def test_a_hidden_message_is_a_line_that_no_character_knows() -> None:
 
 def test_a_line_separator_within_a_message_ends_no_record() -> None:
     document = json.dumps(says("Kara", "One\u2028two."), ensure_ascii=False).encode()
-    assert [message.text.split() for message in read_chat(document)] == [["One", "two."]]
+    assert [message.text.split() for message in read_chat(document).messages] == [["One", "two."]]
 
 
 def test_of_two_messages_without_an_answer_between_them_the_first_is_a_line() -> None:
@@ -281,10 +304,13 @@ MESSAGES = st.fixed_dictionaries(
 )
 
 
-@given(st.lists(MESSAGES, max_size=20))
-def test_any_chat_becomes_a_chapter_that_is_what_this_program_stores(records: list[dict[str, Any]]) -> None:
+@given(st.lists(MESSAGES, max_size=20), TEXTS)
+def test_any_chat_becomes_a_chapter_that_is_what_this_program_stores(
+    records: list[dict[str, Any]], note: str
+) -> None:
+    header = {**HEADER, "chat_metadata": {"note_prompt": note}}
     try:
-        made = chapter_of(read_chat(lines(HEADER, *records)), "A \x1b[0m title", NOW)
+        made = chapter_of(read_chat(lines(header, *records)), "A \x1b[0m title", NOW)
     except FileRefusedError:
         return
     again = from_json(to_json(made.body))
@@ -295,7 +321,7 @@ def test_any_chat_becomes_a_chapter_that_is_what_this_program_stores(records: li
 
     kept = [word for event in made.body.events for word in words(event.text)]
     kept += [word for text in made.body.unsent.values() for word in words(text)]
-    for message in read_chat(lines(HEADER, *records)):
+    for message in read_chat(lines(HEADER, *records)).messages:
         missing = [word for word in words(message.text) if not any(word in one for one in kept)]
         assert not missing, "a word that counts is lost"
     assert _in_order(made.body.events)
