@@ -118,8 +118,7 @@ class CompareScreen(ListScreen[None, Compared]):
 
     def compose(self) -> ComposeResult:
         """Compose the fields, and both sides of one of them below."""
-        heading = f"{self._slot.called} in this chapter, and {self._character.name} in the library"
-        yield Static(heading, id="heading", markup=False)
+        yield Static("", id="heading", markup=False)
         yield Banner(id="trouble")
         yield DataTable(id="fields", cursor_type="row", zebra_stripes=False)
         yield Static("", id="empty")
@@ -138,6 +137,8 @@ class CompareScreen(ListScreen[None, Compared]):
 
     def _show(self) -> None:
         slot = self._slot
+        heading = f"{slot.called} in this chapter, and {self._character.name} in the library"
+        self.query_one("#heading", Static).update(heading)
         rows = compared(self._character, slot.agent_name, slot.identity, slot.profile)
         label = max(9, *(len(LABELS[row.field]) for row in rows))
         side = max(12, (self.size.width - label - 22) // 2)

@@ -161,6 +161,7 @@ async def test_each_field_is_taken_over_alone_and_either_way(desktop: Desktop) -
         await pilot.press("t")
         await until(pilot, lambda: cells(screen)[0][3] == "the same")
         assert (panel.agent_name, panel.identity) == ("Joss", OLDER)
+        assert str(screen.query_one("#heading", Static).content).startswith("Joss in this chapter")
         await pilot.press("t")  # The same: there is nothing to take.
         await pilot.press("down", "p")
         question = await shown(pilot, app, ConfirmModal)
