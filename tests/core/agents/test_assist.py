@@ -138,6 +138,25 @@ def test_what_is_taken_keeps_the_text_or_replaces_it(task: Task, output: str, ta
 
 
 @pytest.mark.parametrize(
+    ("task", "text", "output", "taken"),
+    [
+        (Task.CONTINUE, "A", "An icy wind.", "An icy wind."),
+        (Task.CONTINUE, "Kara", "Kara's lamp is out.", "Kara's lamp is out."),
+        (Task.CONTINUE, "Kara", "Kara waits.", "waits."),
+        (Task.CONTINUE, "灯が消えた", "灯が消えた夜だった。", "夜だった。"),
+        (Task.SUGGEST, "Sea", "Seafarers live here.", "Seafarers live here."),
+        (Task.SUGGEST, "Kara", "Kara is a smith.", "Kara is a smith."),
+        (Task.SUGGEST, "Kara", "Kara\n\nA smith.", "A smith."),
+        (Task.SUGGEST, "A smith.", "A smith. Her forge is cold.", "Her forge is cold."),
+    ],
+)
+def test_an_addition_that_begins_as_the_text_does_is_no_copy_of_it(
+    task: Task, text: str, output: str, taken: str
+) -> None:
+    assert read(asked(task, text), output) == taken
+
+
+@pytest.mark.parametrize(
     ("task", "output", "why"),
     [
         (Task.CONTINUE, " \n", "is empty"),
