@@ -52,15 +52,18 @@ def character_context(
     sheet, no_room = sheet_of(setup, knowledge, setup.budget - needed - prompt.tokens)
     fixed = needed + total(sheet)
     told = () if lore is None else lore.segments(setup)
-    recalled = recalled_of(setup, knowledge, setup.choice.recall_percent)
-    remembered = recalled.segments
-    variable = total((recent.whole, prompt, *told, *remembered))
+    share = int(setup.budget * setup.choice.recall_percent / 100)
+    # Twice as many as fit: those that the input says already make room for others.
+    found = recalled_of(setup, knowledge).within(2 * share)
+    most = total(found.within(share).segments)
+    variable = total((recent.whole, prompt, *told)) + most
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, variable))
     memory = setup.memory(SegmentName.STRUCTURED_MEMORY, digest)
     room = setup.budget - total((*setup.beginning, identity, *secrets, *sheet, memory, *others, prompt, *cue))
-    recalled = recalled.without_told(digest.text, recent.events)
-    remembered = recalled.segments
-    context, dropped = recent.within(room - total((*told, *remembered)))
+    recalled = found.without_told(digest.text, recent.sent()).within(most)
+    context, dropped = recent.within(room - total((*told, *recalled.segments)))
+    if dropped is not None:
+        recalled = found.without_told(digest.text, recent.sent(dropped.last)).within(most)
     recalled = recalled.within(room - context.tokens - total(told))
     remembered = recalled.segments
     room -= total(remembered)
