@@ -1,6 +1,7 @@
 """Agents 1 to 7: a character answers the GM's prompt."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -140,13 +141,13 @@ def trim_small_reply(
     of our sections, or begins with the number of a prompt, or with one of the names in `others` and a colon
     ends it. Only such a section may leave nothing: a reply in which others speak is better than none.
     """
-    only_own = re.compile(rf"(?:[*_]*{re.escape(own)}[*_]*\s*:[*_]*)?", re.IGNORECASE)
+    only_own = re.compile(rf"(?:{_speaker(own)})?", re.IGNORECASE)
     reply, cut = text, list[str]()
     if is_unfinished:
         reply = to_last_sentence(text)
         cut += cut_in_words("after its last whole sentence", text, reply)
-    speakers = "|".join(map(re.escape, (*others, "Game Master")))
-    other = re.search(rf"^(?:{_NUMBERED}|[ \t*_]*(?:{speakers})[*_]*:)", reply, re.MULTILINE)
+    speakers = "|".join(map(_any_form, (*others, "Game Master")))
+    other = re.search(rf"^(?:{_NUMBERED}|[ \t*_]*(?:{speakers})[*_]*[:：])", reply, re.MULTILINE)
     mark = first_mark(reply)
     ends = [place for place in (mark, other.start() if other else None) if place is not None]
     end = min(ends, default=None)
@@ -175,10 +176,20 @@ def _up_to_speech_of_others(reply: str, others: Sequence[str]) -> str:
 
 def without_speaker_name(text: str, name: str) -> str:
     """Return a cleaned reply without the character's own name in front; it may be blank then."""
-    echo = re.compile(rf"\s*[*_]*{re.escape(name)}[*_]*\s*:[*_]*\s*", re.IGNORECASE)
     reply = text.strip()
-    match = echo.match(reply)
+    match = re.match(rf"\s*{_speaker(name)}\s*", reply, re.IGNORECASE)
     return reply if match is None else reply[match.end() :].strip()
+
+
+def _speaker(name: str) -> str:
+    """Return the pattern of a name with a colon behind it."""
+    return rf"[*_]*(?:{_any_form(name)})[*_]*\s*[:：][*_]*"
+
+
+def _any_form(name: str) -> str:
+    """Return the pattern of a name, whether a letter and its accent are one character or two."""
+    forms = (name, *(unicodedata.normalize(form, name) for form in ("NFC", "NFD")))
+    return "|".join(map(re.escape, dict.fromkeys(forms)))
 
 
 def strip_speaker_name(text: str, name: str) -> str:
