@@ -263,7 +263,7 @@ def _ends_amid(kept: str, text: str) -> bool:
     return to_last_sentence(kept) == kept and kept[-1:] not in _ENDS and kept != text
 
 
-_ENDS: Final = (*".!?…。！？\"'”’»)]",)
+_ENDS: Final = (*".!?…。！？\"'”’»)]」』）",)
 
 
 def _unusable(why: str) -> StoryEngineError:

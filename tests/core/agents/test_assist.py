@@ -182,6 +182,12 @@ def test_an_answer_that_is_too_long_ends_at_the_last_whole_sentence_that_fits() 
     assert len(what.with_proposal(made.text)) <= what.limit
 
 
+def test_an_answer_in_a_script_without_spaces_ends_at_the_last_whole_sentence_that_fits_too() -> None:
+    assert read(asked(Task.CONTINUE, "海。", limit=60), "夜里风很大。灯灭了又亮。" * 9) == (
+        "夜里风很大。灯灭了又亮。" * 4 + "夜里风很大。"
+    )
+
+
 def test_an_unfinished_answer_ends_at_its_last_whole_sentence() -> None:
     assert read(asked(Task.CONTINUE), "The wind rose. And the", cut=True) == "The wind rose."
     assert read(asked(Task.CONTINUE), "The wind rose. And the", style=PromptStyle.SMALL) == "The wind rose."
