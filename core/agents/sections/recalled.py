@@ -88,7 +88,7 @@ _FEWEST_WORDS: Final = 3
 _LONGEST_NAME: Final = 60
 _MOST_NAMED: Final = 10
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_SENTENCES: Final = re.compile(r"(?<=[.!?…])[\"”’)]*\s+|\n+")
+_SENTENCES: Final = re.compile(r"(?<=[.!?…])[\"”’)]*\s+|(?<=[。！？])[\"”’）」』]*|\n+")
 _SHORT: Final = 2
 _TOLD: Final = "The input says it already."
 _ON_SHEET: Final = "It is on the sheet."

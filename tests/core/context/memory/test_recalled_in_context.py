@@ -176,6 +176,13 @@ def test_a_line_that_differs_in_what_it_is_about_does_not_say_it() -> None:
     assert [line[:9] for line in section(made)[1:]] == ["- Thing 1"]
 
 
+def test_words_of_several_sentences_do_not_say_an_item_in_a_script_without_spaces_either() -> None:
+    reply = event(9, "她在磨坊里等。风把灯吹得摇晃。「她的火灭了！」他走了。", RED, 2)
+    new, said = found(told(1, "磨坊里的灯灭了。")), found(told(2, "她在磨坊里等。"), 2)
+    made = built(knowledge(new, said, more=(reply,)))
+    assert section(made)[1:] == ["- Thing 1: 磨坊里的灯灭了。 (prompt 3)"]
+
+
 def test_words_from_all_over_a_long_text_do_not_say_an_item() -> None:
     said = event(9, "The lamp burns. It is cold in the mill. Kara is out. Nobody knows why.", RED, 2)
     made = built(knowledge(found(told(1, "The lamp in the mill is out.")), more=(said,)))
