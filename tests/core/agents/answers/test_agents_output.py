@@ -4,7 +4,7 @@ import json
 import unicodedata
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -320,7 +320,9 @@ def test_a_reply_does_not_begin_with_its_speaker_before_a_wide_colon_either(said
 
 
 @pytest.mark.parametrize(("form", "other"), [("NFC", "NFD"), ("NFD", "NFC")])
-def test_a_speaker_is_known_however_the_accents_of_its_name_are_written(form: str, other: str) -> None:
+def test_a_speaker_is_known_however_the_accents_of_its_name_are_written(
+    form: Literal["NFC", "NFD"], other: Literal["NFC", "NFD"]
+) -> None:
     name, written = (unicodedata.normalize(one, "Zoë") for one in (form, other))
     assert character.strip_speaker_name(f"{written}: I knock.", name) == "I knock."
     kept, _ = character.trim_small_reply(
