@@ -112,9 +112,7 @@ class AssistRequest:
         return self.limit
 
     def separator(self, proposal: str) -> str:
-        """Return what goes between the text and a proposal behind it."""
-        if is_blank(self.text):
-            return ""
+        """Return what goes between the text, which is not blank, and a proposal behind it."""
         if self.task is Task.SUGGEST:
             return "" if self.text.endswith("\n\n") else "\n" if self.text.endswith("\n") else "\n\n"
         is_apart = self.text[-1].isspace() or proposal[:1] in (",", ".", ";", ":", "!", "?", "\n")
@@ -122,7 +120,9 @@ class AssistRequest:
 
     def with_proposal(self, proposal: str) -> str:
         """Return the text of the field once the proposal is taken."""
-        return f"{self.text}{self.separator(proposal)}{proposal}" if self.task.adds else proposal
+        if not self.task.adds or is_blank(self.text):
+            return proposal
+        return f"{self.text}{self.separator(proposal)}{proposal}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.agents import assist
@@ -196,6 +196,7 @@ def test_an_unfinished_answer_ends_at_its_last_whole_sentence() -> None:
     assert truncated.value.code is ErrorCode.LLM_TRUNCATED, "a cut replacement would lose what the GM wrote"
 
 
+@example(task=Task.SUGGEST, text=" " * 10, output="word " * 11 + "word.", limit=60)
 @given(
     task=st.sampled_from(Task),
     text=st.text(max_size=200),
