@@ -1,10 +1,9 @@
 """From a model's text to memory and replies that may be stored (design 7)."""
 
 import json
-import unicodedata
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -310,25 +309,6 @@ def test_what_a_model_adds_to_the_roster_is_kept_with_its_slot() -> None:
 )
 def test_replies_do_not_begin_with_the_name_of_their_speaker(text: str, reply: str) -> None:
     assert character.strip_speaker_name(text, "Mara") == reply
-
-
-@pytest.mark.parametrize("said", ["卡拉：我在听。", "**卡拉**：我在听。", "卡拉 : 我在听。"])
-def test_a_reply_does_not_begin_with_its_speaker_before_a_wide_colon_either(said: str) -> None:
-    assert character.strip_speaker_name(said, "卡拉") == "我在听。"
-    kept, _ = character.trim_small_reply("我在听。\n卡拉：走吧。", ["卡拉"], own="米", is_unfinished=False)
-    assert kept == "我在听。\n"
-
-
-@pytest.mark.parametrize(("form", "other"), [("NFC", "NFD"), ("NFD", "NFC")])
-def test_a_speaker_is_known_however_the_accents_of_its_name_are_written(
-    form: Literal["NFC", "NFD"], other: Literal["NFC", "NFD"]
-) -> None:
-    name, written = (unicodedata.normalize(one, "Zoë") for one in (form, other))
-    assert character.strip_speaker_name(f"{written}: I knock.", name) == "I knock."
-    kept, _ = character.trim_small_reply(
-        f"I knock.\n{written}: Come in.", [name], own="Mara", is_unfinished=False
-    )
-    assert kept == "I knock.\n"
 
 
 @given(st.text("ABC_ ", min_size=1, max_size=20).filter(lambda name: name.strip() not in list(SegmentName)))
