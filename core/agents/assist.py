@@ -17,6 +17,7 @@ from core.context.segments import Context, Segment
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.text.analysis.repetition import UNSPACED
 from core.text.canonical_json import canonical
 from core.text.cleaning import clean, clean_line, cut_in_words, is_blank, to_last_sentence
 from core.text.delimiters import SegmentName
@@ -35,6 +36,8 @@ _UNREADABLE: Final = "The request cannot be read; ask for it again."
 _TIGHTER: Final = (2, 3)
 """To which part of its length a text is tightened that is not over its limit."""
 _MARK: Final = re.compile(rf"^[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)", re.MULTILINE)
+_IN_WORD: Final = re.compile(rf"[-'’]?(?!{UNSPACED})\w")
+"""The beginning of a text that continues the word before it; a script without spaces has no such text."""
 _FENCE: Final = re.compile(r"\A```[^\n]*\n(?P<inner>.*)\n```\Z", re.DOTALL)
 
 
@@ -109,9 +112,7 @@ class AssistRequest:
         return self.limit
 
     def separator(self, proposal: str) -> str:
-        """Return what goes between the text and a proposal behind it."""
-        if is_blank(self.text):
-            return ""
+        """Return what goes between the text, which is not blank, and a proposal behind it."""
         if self.task is Task.SUGGEST:
             return "" if self.text.endswith("\n\n") else "\n" if self.text.endswith("\n") else "\n\n"
         is_apart = self.text[-1].isspace() or proposal[:1] in (",", ".", ";", ":", "!", "?", "\n")
@@ -119,7 +120,9 @@ class AssistRequest:
 
     def with_proposal(self, proposal: str) -> str:
         """Return the text of the field once the proposal is taken."""
-        return f"{self.text}{self.separator(proposal)}{proposal}" if self.task.adds else proposal
+        if not self.task.adds or is_blank(self.text):
+            return proposal
+        return f"{self.text}{self.separator(proposal)}{proposal}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +215,8 @@ def read_proposal(
     if is_unfinished and not asked.task.adds:
         raise StoryEngineError(ErrorCode.LLM_TRUNCATED)
     text, cut = _bare(output), list[str]()
-    if asked.task.adds and not is_blank(asked.text) and text.startswith(asked.text.strip()):
-        text = text[len(asked.text.strip()) :].strip()
+    if asked.task.adds and not is_blank(asked.text):
+        text = _without_echo(asked, text)
     if asked.task.adds and (style is PromptStyle.SMALL or is_unfinished):
         kept = to_last_sentence(text)
         cut += cut_in_words("after its last whole sentence", text, kept)
@@ -235,6 +238,17 @@ def read_proposal(
     return SuggestedText(text, tuple(cut))
 
 
+def _without_echo(asked: AssistRequest, text: str) -> str:
+    """Return an addition without the GM's text in front of it; one that only begins alike stays whole."""
+    own = asked.text.strip()
+    if not text.startswith(own):
+        return text
+    rest = text[len(own) :]
+    # A sentence to be added may begin with the name that is all there is.
+    is_name = asked.task is Task.SUGGEST and own[-1:] not in _ENDS and rest[:1] not in ("", "\n")
+    return text if is_name or _IN_WORD.match(rest) else rest.strip()
+
+
 def _bare(output: str) -> str:
     """Return an answer without a code fence around it, and up to the first mark of a section."""
     text = clean(output).strip()
@@ -249,7 +263,7 @@ def _ends_amid(kept: str, text: str) -> bool:
     return to_last_sentence(kept) == kept and kept[-1:] not in _ENDS and kept != text
 
 
-_ENDS: Final = (*".!?…。！？\"'”’»)]",)
+_ENDS: Final = (*".!?…。！？\"'”’»)]」』）",)
 
 
 def _unusable(why: str) -> StoryEngineError:

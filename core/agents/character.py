@@ -1,6 +1,7 @@
 """Agents 1 to 7: a character answers the GM's prompt."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -52,15 +53,18 @@ def character_context(
     sheet, no_room = sheet_of(setup, knowledge, setup.budget - needed - prompt.tokens)
     fixed = needed + total(sheet)
     told = () if lore is None else lore.segments(setup)
-    recalled = recalled_of(setup, knowledge, setup.choice.recall_percent)
-    remembered = recalled.segments
-    variable = total((recent.whole, prompt, *told, *remembered))
+    share = int(setup.budget * setup.choice.recall_percent / 100)
+    # Twice as many as fit: those that the input says already make room for others.
+    found = recalled_of(setup, knowledge).within(2 * share)
+    most = total(found.within(share).segments)
+    variable = total((recent.whole, prompt, *told)) + most
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, variable))
     memory = setup.memory(SegmentName.STRUCTURED_MEMORY, digest)
     room = setup.budget - total((*setup.beginning, identity, *secrets, *sheet, memory, *others, prompt, *cue))
-    recalled = recalled.without_told(digest.text, recent.events)
-    remembered = recalled.segments
-    context, dropped = recent.within(room - total((*told, *remembered)))
+    recalled = found.without_told(digest.text, recent.sent()).within(most)
+    context, dropped = recent.within(room - total((*told, *recalled.segments)))
+    if dropped is not None:
+        recalled = found.without_told(digest.text, recent.sent(dropped.last)).within(most)
     recalled = recalled.within(room - context.tokens - total(told))
     remembered = recalled.segments
     room -= total(remembered)
@@ -137,13 +141,13 @@ def trim_small_reply(
     of our sections, or begins with the number of a prompt, or with one of the names in `others` and a colon
     ends it. Only such a section may leave nothing: a reply in which others speak is better than none.
     """
-    only_own = re.compile(rf"(?:[*_]*{re.escape(own)}[*_]*\s*:[*_]*)?", re.IGNORECASE)
+    only_own = re.compile(rf"(?:{_speaker(own)})?", re.IGNORECASE)
     reply, cut = text, list[str]()
     if is_unfinished:
         reply = to_last_sentence(text)
         cut += cut_in_words("after its last whole sentence", text, reply)
-    speakers = "|".join(map(re.escape, (*others, "Game Master")))
-    other = re.search(rf"^(?:{_NUMBERED}|[ \t*_]*(?:{speakers})[*_]*:)", reply, re.MULTILINE)
+    speakers = "|".join(map(_any_form, (*others, "Game Master")))
+    other = re.search(rf"^(?:{_NUMBERED}|[ \t*_]*(?:{speakers})[*_]*[:：])", reply, re.MULTILINE)
     mark = first_mark(reply)
     ends = [place for place in (mark, other.start() if other else None) if place is not None]
     end = min(ends, default=None)
@@ -172,10 +176,20 @@ def _up_to_speech_of_others(reply: str, others: Sequence[str]) -> str:
 
 def without_speaker_name(text: str, name: str) -> str:
     """Return a cleaned reply without the character's own name in front; it may be blank then."""
-    echo = re.compile(rf"\s*[*_]*{re.escape(name)}[*_]*\s*:[*_]*\s*", re.IGNORECASE)
     reply = text.strip()
-    match = echo.match(reply)
+    match = re.match(rf"\s*{_speaker(name)}\s*", reply, re.IGNORECASE)
     return reply if match is None else reply[match.end() :].strip()
+
+
+def _speaker(name: str) -> str:
+    """Return the pattern of a name with a colon behind it."""
+    return rf"[*_]*(?:{_any_form(name)})[*_]*\s*[:：][*_]*"
+
+
+def _any_form(name: str) -> str:
+    """Return the pattern of a name, whether a letter and its accent are one character or two."""
+    forms = (name, *(unicodedata.normalize(form, name) for form in ("NFC", "NFD")))
+    return "|".join(map(re.escape, dict.fromkeys(forms)))
 
 
 def strip_speaker_name(text: str, name: str) -> str:

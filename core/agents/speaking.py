@@ -5,13 +5,11 @@ prompt (design 17).
 """
 
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
 from typing import Final
 
 from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.answers.schema import record
-from core.agents.role.prompt_file import SystemPrompt, parse_prompt
+from core.agents.role.prompt_file import load_prompt
 from core.config.models.model_config import PromptStyle
 from core.context.segments import Context
 from core.domain.agent_role import AgentRole
@@ -80,15 +78,8 @@ def in_words(seconds: int) -> str:
 
 
 def _asked(name: str, style: PromptStyle, **values: str) -> SpeakingQuestion:
-    prompt = _load(name, style)
+    prompt = load_prompt(name, style, role=AgentRole.CHARACTER)
     text = prompt.text
     for key, value in values.items():
         text = text.replace(f"{{{key}}}", value)
     return SpeakingQuestion(name, prompt.version, text)
-
-
-@cache
-def _load(name: str, style: PromptStyle) -> SystemPrompt:
-    file = f"{name}.md" if style is PromptStyle.FULL else f"{name}.{style}.md"
-    source = files("core.agents").joinpath("prompts", file).read_text(encoding="utf-8")
-    return parse_prompt(source, AgentRole.CHARACTER, style)

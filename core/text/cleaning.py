@@ -89,7 +89,7 @@ class StreamCleaner:
         return rest
 
 
-_SENTENCE_END = re.compile(r"[.!?…。！？](?:[\"'”’»)\]]*)(?=\s|\Z)")
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s|\Z)|[。！？][\"'”’»)\]」』）]*")
 
 
 def to_last_sentence(text: str) -> str:

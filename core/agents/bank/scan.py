@@ -11,7 +11,7 @@ from typing import Final
 from core.agents.bank.scan_answer import scan_schema
 from core.agents.role.setup import AgentSetup, total
 from core.agents.role.shortening import fit_events
-from core.config.models.model_config import ModelConfig
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment
 from core.context.visibility import Knowledge
@@ -30,6 +30,8 @@ MOST_NAMES: Final = 60
 """Names of people and places that are known, of each kind."""
 _MEMORY_SHARE: Final = 0.2
 _BEFORE_SHARE: Final = 0.2
+_BEFORE: Final = SegmentName.RECENT_CONTEXT
+_CHUNK: Final = SegmentName.RECENT_CONTEXT_CHUNK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,21 +72,27 @@ def setup_of(choice: ModelConfig, prompt: str = SCAN) -> AgentSetup:
 
 
 def parts_of(
-    setup: AgentSetup, session: Session, analyse: Sequence[Event], context: Sequence[Event], known: Known
+    setup: AgentSetup, knowledge: Knowledge, analyse: Sequence[Event], known: Known
 ) -> list[ScanPart]:
     """Return the parts in which events are analysed: whole prompts, as many as leave room for the context."""
-    room = int(_room(setup, session, known) * (1 - _MEMORY_SHARE - _BEFORE_SHARE))
+    session = knowledge.session
+    room = _room(setup, session, known)
+    most = int(room * (1 - _MEMORY_SHARE - _BEFORE_SHARE))
+    if setup.style is PromptStyle.FULL:
+        # Canon locks are never left out of memory: where they take more than its share, a part has less.
+        locks = setup.digester.digest(knowledge.blocks, 0).text
+        most = min(most, room - total((_memory(setup, locks), _told(setup, _BEFORE, session, ()))))
     prompts: dict[int, list[Event]] = {}
     for event in in_order(analyse):
         prompts.setdefault(event.summarised_with, []).append(event)
     parts: list[list[Event]] = []
     for events in prompts.values():
-        if parts and _source(setup, session, [*parts[-1], *events]).tokens <= room:
+        if parts and _told(setup, _CHUNK, session, [*parts[-1], *events]).tokens <= most:
             parts[-1] += events
         else:
             parts.append(list(events))
     chosen = {event.id for event in analyse}
-    others = [event for event in in_order(context) if event.id not in chosen]
+    others = [event for event in in_order(knowledge.events) if event.id not in chosen]
     return [
         ScanPart(tuple(part), tuple(one for one in in_order((*others, *analyse)) if _is_before(one, part)))
         for part in parts
@@ -101,16 +109,14 @@ def scan_context(setup: AgentSetup, knowledge: Knowledge, part: ScanPart, known:
     names = setup.fenced(SegmentName.AGENT_ROSTER, known.text(session))
     room = _room(setup, session, known)
     digest = setup.digester.digest(knowledge.blocks, int(room * _MEMORY_SHARE))
-    memory = setup.fenced(SegmentName.STRUCTURED_MEMORY_SO_FAR, digest.text)
-    earlier = _newest(setup, session, part.context, int(room * _BEFORE_SHARE))
-    before = setup.fenced(SegmentName.RECENT_CONTEXT, render_events(earlier, session))
-    name = SegmentName.RECENT_CONTEXT_CHUNK
-    source = setup.fenced(name, render_events(part.analyse, session))
+    memory, source = _memory(setup, digest.text), _told(setup, _CHUNK, session, part.analyse)
+    free = min(int(room * _BEFORE_SHARE), room - total((memory, source)))
+    before = _told(setup, _BEFORE, session, _newest(setup, session, part.context, free))
     left_out = digest.left_out
     free = setup.budget - total((*setup.beginning, names, memory, before, *setup.cue()))
     if source.tokens > free:
-        short = fit_events(part.analyse, session, free - setup.fenced(name, "").tokens, setup.style)
-        source = setup.fenced(name, render_events(short.events, session))
+        short = fit_events(part.analyse, session, free - setup.fenced(_CHUNK, "").tokens, setup.style)
+        source = _told(setup, _CHUNK, session, short.events)
         left_out = (*left_out, *short.left_out)
     schema = OutputSchema(SCAN, scan_schema(session, part.analyse))
     segments = (names, memory, before, source, *setup.cue())
@@ -121,14 +127,18 @@ def _newest(setup: AgentSetup, session: Session, events: Sequence[Event], room: 
     """Return the newest events that fit whole."""
     kept: list[Event] = []
     for event in reversed(events):
-        if _source(setup, session, [event, *kept]).tokens > room:
+        if _told(setup, _BEFORE, session, [event, *kept]).tokens > room:
             break
         kept.insert(0, event)
     return kept
 
 
-def _source(setup: AgentSetup, session: Session, events: Sequence[Event]) -> Segment:
-    return setup.fenced(SegmentName.RECENT_CONTEXT, render_events(events, session))
+def _memory(setup: AgentSetup, text: str) -> Segment:
+    return setup.fenced(SegmentName.STRUCTURED_MEMORY_SO_FAR, text)
+
+
+def _told(setup: AgentSetup, name: SegmentName, session: Session, events: Sequence[Event]) -> Segment:
+    return setup.fenced(name, render_events(events, session))
 
 
 def _room(setup: AgentSetup, session: Session, known: Known) -> int:

@@ -74,11 +74,14 @@ def prompt_for(role: str, choice: ModelConfig) -> SystemPrompt:
 
 
 @cache  # A part of the program, which every input begins with.
-def load_prompt(role: str, style: PromptStyle, *, has_room: bool = False) -> SystemPrompt:
-    """Read the prompt of `role` in `style`; raise ValueError when its file is not well formed."""
-    name = f"{role}.md" if style is PromptStyle.FULL else f"{role}.{style}.md"
-    source = files("core.agents").joinpath("prompts", name).read_text(encoding="utf-8")
-    return parse_prompt(source, role, style, has_room=has_room)
+def load_prompt(name: str, style: PromptStyle, *, has_room: bool = False, role: str = "") -> SystemPrompt:
+    """Read the prompt `name` in `style`, of the role of that name unless one is given.
+
+    Raises ValueError when its file is not well formed.
+    """
+    file = f"{name}.md" if style is PromptStyle.FULL else f"{name}.{style}.md"
+    source = files("core.agents").joinpath("prompts", file).read_text(encoding="utf-8")
+    return parse_prompt(source, role or name, style, has_room=has_room)
 
 
 def parse_prompt(source: str, role: str, style: PromptStyle, *, has_room: bool = False) -> SystemPrompt:

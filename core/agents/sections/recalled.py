@@ -88,7 +88,7 @@ _FEWEST_WORDS: Final = 3
 _LONGEST_NAME: Final = 60
 _MOST_NAMED: Final = 10
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_SENTENCES: Final = re.compile(r"(?<=[.!?…])[\"”’)]*\s+|\n+")
+_SENTENCES: Final = re.compile(r"(?<=[.!?…])[\"”’)]*\s+|(?<=[。！？])[\"”’）」』]*|\n+")
 _SHORT: Final = 2
 _TOLD: Final = "The input says it already."
 _ON_SHEET: Final = "It is on the sheet."
@@ -167,19 +167,18 @@ class RecalledItems:
         return tuple(LoreNote(BANK, _name(one.found.item.name), is_in, why) for one, why, is_in in listed)
 
 
-def recalled_of(setup: AgentSetup, knowledge: CharacterKnowledge, percent: float) -> RecalledItems:
-    """Return what was recalled for a character, in at most `percent` of the input."""
+def recalled_of(setup: AgentSetup, knowledge: CharacterKnowledge) -> RecalledItems:
+    """Return what was recalled for a character, whatever its length."""
     bank = knowledge.bank
     if not bank.recalled:
         return RecalledItems(setup)
     sheet = {line.item.id for line in bank.sheet}
-    found = RecalledItems(
+    return RecalledItems(
         setup,
         kept=tuple(one for one in bank.recalled if not sheet or one.found.item.id not in sheet),
         on_sheet=tuple(one for one in bank.recalled if sheet and one.found.item.id in sheet),
         lines=sorted([_line(one) for one in bank.recalled]),
     )
-    return found.within(int(setup.budget * percent / 100))
 
 
 class _Line(NamedTuple):

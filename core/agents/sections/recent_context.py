@@ -56,7 +56,7 @@ class RecentContext:
     @cached_property
     def whole(self) -> Segment:
         """The section with all of it."""
-        return self._section((*self.kept, *self.events))
+        return self._section(self.sent())
 
     def within(self, room: int) -> tuple[Segment, PromptRange | None]:
         """Return the section in `room` tokens, if that can be, and the prompts that it had to leave out."""
@@ -65,9 +65,13 @@ class RecentContext:
             if segment.tokens <= room:
                 break
             dropped = PromptRange(self.events[0].summarised_with, last)
-            rest = (event for event in self.events if event.summarised_with > last)
-            segment = self._section((*self.kept, *rest))
+            segment = self._section(self.sent(last))
         return segment, dropped
+
+    def sent(self, dropped: int | None = None) -> tuple[Event, ...]:
+        """Return the events of the section, without those up to prompt `dropped` that are not always sent."""
+        rest = (event for event in self.events if dropped is None or event.summarised_with > dropped)
+        return (*self.kept, *rest)
 
     def shortened(self, room: int) -> tuple[Segment, FittedEvents]:
         """Return the section of the prompts that are not in memory, shortened to `room`."""

@@ -4,11 +4,9 @@ A character that may not has the input that it always had.
 """
 
 from dataclasses import replace
-from functools import cache
-from importlib.resources import files
 from typing import Final
 
-from core.agents.role.prompt_file import SystemPrompt, parse_prompt
+from core.agents.role.prompt_file import SystemPrompt, load_prompt
 from core.agents.role.setup import AgentSetup
 from core.config.models.model_config import PromptStyle
 from core.context.segments import plain
@@ -18,12 +16,9 @@ from core.text.delimiters import SegmentName
 _LABEL: Final = "+silence@"
 
 
-@cache
 def load_rule(style: PromptStyle) -> SystemPrompt:
     """Read the rule in `style`."""
-    name = "silence.md" if style is PromptStyle.FULL else f"silence.{style}.md"
-    source = files("core.agents").joinpath("prompts", name).read_text(encoding="utf-8")
-    return parse_prompt(source, AgentRole.CHARACTER, style)
+    return load_prompt("silence", style, role=AgentRole.CHARACTER)
 
 
 def with_rule(setup: AgentSetup) -> AgentSetup:

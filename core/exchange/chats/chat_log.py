@@ -111,24 +111,25 @@ def _message(record: Mapping[str, Any], number: int) -> LoggedMessage | None:
         raise FileRefusedError(f"{_NO_CHAT}the message of line {number:,} is not a text.")
     text = clean(text).strip()
     # The text was edited after the swipe was stored, or swipes are missing: what the chat shows counts.
-    if text not in texts:
+    if text not in texts and not is_blank(text):
         if isinstance(chosen, int) and 0 <= chosen < len(texts):
             texts[chosen] = text
         else:
             texts.append(text)
-    if is_blank(text):
+    swipes = tuple(one for one in dict.fromkeys(texts) if not is_blank(one))
+    if not swipes:
         return None
     if any(len(one) > LONGEST_MESSAGE for one in texts):
         raise FileRefusedError(f"Line {number:,} of the chat is longer than {LONGEST_MESSAGE:,} characters.")
     extra = record.get("extra")
-    swipes = tuple(one for one in dict.fromkeys(texts) if not is_blank(one))
     return LoggedMessage(
         name=clean_line(str(record.get("name") or "")),
         is_user=record.get("is_user") is True,
         is_hidden=record.get("is_system") is True,
         is_narrated=isinstance(extra, dict) and extra.get("type") == _NARRATOR,
         swipes=swipes,
-        swipe=swipes.index(text),
+        # The swipe that the chat shows is blank where its generation failed: the last of the others counts.
+        swipe=swipes.index(text) if text in swipes else len(swipes) - 1,
         left_out=max(0, len(stored) - MOST_SWIPES),
         sent_at=_time(record.get("send_date")),
     )

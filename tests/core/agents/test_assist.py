@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.agents import assist
@@ -138,6 +138,25 @@ def test_what_is_taken_keeps_the_text_or_replaces_it(task: Task, output: str, ta
 
 
 @pytest.mark.parametrize(
+    ("task", "text", "output", "taken"),
+    [
+        (Task.CONTINUE, "A", "An icy wind.", "An icy wind."),
+        (Task.CONTINUE, "Kara", "Kara's lamp is out.", "Kara's lamp is out."),
+        (Task.CONTINUE, "Kara", "Kara waits.", "waits."),
+        (Task.CONTINUE, "灯が消えた", "灯が消えた夜だった。", "夜だった。"),
+        (Task.SUGGEST, "Sea", "Seafarers live here.", "Seafarers live here."),
+        (Task.SUGGEST, "Kara", "Kara is a smith.", "Kara is a smith."),
+        (Task.SUGGEST, "Kara", "Kara\n\nA smith.", "A smith."),
+        (Task.SUGGEST, "A smith.", "A smith. Her forge is cold.", "Her forge is cold."),
+    ],
+)
+def test_an_addition_that_begins_as_the_text_does_is_no_copy_of_it(
+    task: Task, text: str, output: str, taken: str
+) -> None:
+    assert read(asked(task, text), output) == taken
+
+
+@pytest.mark.parametrize(
     ("task", "output", "why"),
     [
         (Task.CONTINUE, " \n", "is empty"),
@@ -163,6 +182,12 @@ def test_an_answer_that_is_too_long_ends_at_the_last_whole_sentence_that_fits() 
     assert len(what.with_proposal(made.text)) <= what.limit
 
 
+def test_an_answer_in_a_script_without_spaces_ends_at_the_last_whole_sentence_that_fits_too() -> None:
+    assert read(asked(Task.CONTINUE, "海。", limit=60), "夜里风很大。灯灭了又亮。" * 9) == (
+        "夜里风很大。灯灭了又亮。" * 4 + "夜里风很大。"
+    )
+
+
 def test_an_unfinished_answer_ends_at_its_last_whole_sentence() -> None:
     assert read(asked(Task.CONTINUE), "The wind rose. And the", cut=True) == "The wind rose."
     assert read(asked(Task.CONTINUE), "The wind rose. And the", style=PromptStyle.SMALL) == "The wind rose."
@@ -171,6 +196,7 @@ def test_an_unfinished_answer_ends_at_its_last_whole_sentence() -> None:
     assert truncated.value.code is ErrorCode.LLM_TRUNCATED, "a cut replacement would lose what the GM wrote"
 
 
+@example(task=Task.SUGGEST, text=" " * 10, output="word " * 11 + "word.", limit=60)
 @given(
     task=st.sampled_from(Task),
     text=st.text(max_size=200),

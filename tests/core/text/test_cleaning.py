@@ -112,6 +112,8 @@ def test_words() -> None:
         ('"Stop!" he said. And th', '"Stop!" he said.'),
         ('He said "Stop!" Then', 'He said "Stop!"'),
         ("夜。雪。 途中", "夜。雪。"),
+        ("灯灭了。\n\n她走了。他也走了。然后", "灯灭了。\n\n她走了。他也走了。"),
+        ("「走吧。」他说。（完了。）她", "「走吧。」他说。（完了。）"),
         ("no end", "no end"),
         ("At 3.5 metres. Wha", "At 3.5 metres."),
         ("", ""),

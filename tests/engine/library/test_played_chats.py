@@ -85,3 +85,16 @@ async def test_a_chat_can_be_reset_and_branched_like_any_chapter(store: Postgres
     async with window(store, model, fresh) as again:
         assert again.snapshot.session.prompt_index == 0
         assert again.snapshot.session.state is SessionState.DRAFT_TAB1
+
+
+async def test_a_chat_can_be_branched_before_it_is_locked(store: PostgresStore) -> None:
+    model = Recorder()
+    engine = engine_on(store, model)
+    session_id = await engine.import_body(chapter_of(read_chat(chat(8)), "A chat", utc_now()).body)
+    async with window(store, model, await engine.branch(session_id, 7)) as session:
+        begun = session.snapshot.session
+        assert (begun.state, begun.prompt_index, begun.boundary) == (SessionState.DRAFT_TAB1, 7, 0)
+        await session.edits.edit_tab1(Tab1Edit(world="A coast."))
+        await session.wait(await session.lock())
+        await session.wait_idle()
+        assert session.snapshot.session.boundary == 7

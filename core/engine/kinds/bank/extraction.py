@@ -23,6 +23,7 @@ from core.agents.bank.findings import (
     unproved_in_words,
 )
 from core.agents.bank.scan import Known, ScanPart
+from core.agents.role.setup import AgentSetup
 from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.segments import Context, repair_context
 from core.context.visibility import Knowledge
@@ -161,9 +162,8 @@ class _Work:
         """Return the items of the chunk; raise NoAnswerError."""
         setup = scan.setup_of(self.choice)
         found: list[Sorted] = []
-        session, events = self.knowledge.session, self.knowledge.events
-        for part in scan.parts_of(setup, session, self.analysed, events, self.known):
-            for context in self._contexts(part):
+        for part in scan.parts_of(setup, self.knowledge, self.analysed, self.known):
+            for context in self._contexts(setup, part):
                 found.append(await self.asking.ask(context, partial(self._scanned, part)))
         doubtful = [question for one in found for question in one.doubtful]
         changing = [question for one in found for question in one.changing]
@@ -171,8 +171,7 @@ class _Work:
         await self._updated(changing)
         return self.sorter.made
 
-    def _contexts(self, part: ScanPart) -> Iterator[Context]:
-        setup = scan.setup_of(self.choice)
+    def _contexts(self, setup: AgentSetup, part: ScanPart) -> Iterator[Context]:
         if self.choice.style is PromptStyle.SMALL:
             yield from small_scan.contexts_of(setup, self.knowledge, part, self.known)
         else:

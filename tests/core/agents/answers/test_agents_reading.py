@@ -1,7 +1,8 @@
 """How much of a model's answer is read as memory: bounds in length, depth and repair."""
 
 import json
-from typing import Any
+import unicodedata
+from typing import Any, Literal
 
 import pytest
 
@@ -105,3 +106,22 @@ def test_a_small_model_s_reply_ends_where_it_lets_another_speak(text: str, kept:
 def test_a_reply_in_which_only_others_speak_is_kept_rather_than_none(text: str) -> None:
     reply, _ = character.trim_small_reply(text, ["Joss Bellamy"], own="Mira", is_unfinished=False)
     assert "The oil is gone." in character.strip_speaker_name(reply, "Mira").replace(",", ".")
+
+
+@pytest.mark.parametrize("said", ["卡拉：我在听。", "**卡拉**：我在听。", "卡拉 : 我在听。"])
+def test_a_reply_does_not_begin_with_its_speaker_before_a_wide_colon_either(said: str) -> None:
+    assert character.strip_speaker_name(said, "卡拉") == "我在听。"
+    kept, _ = character.trim_small_reply("我在听。\n卡拉：走吧。", ["卡拉"], own="米", is_unfinished=False)
+    assert kept == "我在听。\n"
+
+
+@pytest.mark.parametrize(("form", "other"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_a_speaker_is_known_however_the_accents_of_its_name_are_written(
+    form: Literal["NFC", "NFD"], other: Literal["NFC", "NFD"]
+) -> None:
+    name, written = (unicodedata.normalize(one, "Zoë") for one in (form, other))
+    assert character.strip_speaker_name(f"{written}: I knock.", name) == "I knock."
+    kept, _ = character.trim_small_reply(
+        f"I knock.\n{written}: Come in.", [name], own="Mara", is_unfinished=False
+    )
+    assert kept == "I knock.\n"

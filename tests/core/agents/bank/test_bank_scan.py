@@ -35,6 +35,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from tests.core.values.bank import fact
+from tests.core.values.sessions import delta_block
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 SESSION = Session(
@@ -208,7 +209,7 @@ def test_a_chunk_that_is_too_long_is_read_in_parts_and_nothing_of_it_is_lost() -
     events = tuple(event(index, f"Prompt {index}. " + "And then it rains. " * 60) for index in range(1, 8))
     tight = replace(FULL, max_input_tokens=3_500)
     setup = scan.setup_of(tight)
-    parts = scan.parts_of(setup, SESSION, events, events, KNOWN)
+    parts = scan.parts_of(setup, knowledge(*events), events, KNOWN)
     assert len(parts) > 1
     assert [one for part in parts for one in part.analyse] == list(events)
     for part in parts:
@@ -216,6 +217,20 @@ def test_a_chunk_that_is_too_long_is_read_in_parts_and_nothing_of_it_is_lost() -
         assert made.tokens <= tight.max_input_tokens
         assert not made.left_out
         assert all(one.place <= part.analyse[-1].place for one in part.context)
+
+
+def test_what_is_analysed_is_read_whole_however_many_canon_locks_there_are() -> None:
+    events = tuple(event(index, f"Prompt {index}. " + "And then it rains. " * 60) for index in range(1, 15))
+    blocks = [delta_block(number, [f"Tower {number} fell to the old king. " * 4]) for number in range(1, 24)]
+    tight = replace(FULL, max_input_tokens=3_500)
+    setup = scan.setup_of(tight)
+    known = known_to_all_of(EVERYONE, SESSION, blocks, events)
+    parts = scan.parts_of(setup, known, events[7:], KNOWN)
+    assert [one for part in parts for one in part.analyse] == list(events[7:])
+    for part in parts:
+        made = scan.scan_context(setup, known, part, KNOWN)
+        assert made.tokens <= tight.max_input_tokens
+        assert made.left_out == ("Details of prompts 1–161 (their canon locks are kept)",)
 
 
 def test_one_prompt_that_is_too_long_is_shortened_and_the_call_says_so() -> None:

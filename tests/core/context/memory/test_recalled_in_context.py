@@ -19,7 +19,7 @@ from core.domain.bank.details import QuoteDetails
 from core.domain.bank.item import Item
 from core.domain.session.cast import Cast
 from core.domain.slot import Slot
-from core.domain.story.event import Event
+from core.domain.story.event import ALWAYS, CONTEXT, Event
 from core.text.delimiters import SegmentName
 from tests.core.values.bank import fact
 from tests.core.values.lore import entry, lore
@@ -94,6 +94,39 @@ def test_what_recent_context_or_memory_says_already_is_left_out_and_the_note_say
     assert {note.book for note in made.lore} == {BANK}
 
 
+def test_what_a_line_that_is_always_sent_says_is_not_recalled_too() -> None:
+    said = event(2, "Yes: the lamp in the mill is out since the storm.", RED, 1)
+    always = replace(said, metadata={CONTEXT: ALWAYS})
+    made = built(knowledge(found(told(1, "The lamp in the mill is out.")), more=(always,)))
+    assert said.text in next(one.text for one in made.segments if one.name is SegmentName.RECENT_CONTEXT)
+    assert not section(made)
+
+
+def test_what_the_input_says_already_makes_room_for_what_comes_behind_it() -> None:
+    texts = [f"Lamp number {number} hangs in house {number} of street {number}." for number in range(1, 60)]
+    said = event(9, " ".join(texts[:6]), RED, 2)
+    items = [found(told(number, text), number) for number, text in enumerate(texts, start=1)]
+    fitting = len(built(knowledge(*items), recall_percent=4).recalled)
+    assert 12 < fitting < 50
+    made = built(knowledge(*items, more=(said,)), recall_percent=4)
+    assert [item_id for item_id, _ in made.recalled] == [one.found.item.id for one in items[6:]][
+        : len(made.recalled)
+    ]
+    assert len(made.recalled) >= fitting - 1
+
+
+def test_what_only_a_prompt_said_that_had_no_room_is_recalled() -> None:
+    text = "The lamp in the mill is out."
+    mine, bank = session(prompts=9, boundary=7), ChapterBank(recalled=(found(told(1, text)),))
+    events = (*play(1, 7, words=120), event(2, text, RED, 2), *play(8, 9, words=4))
+    known = known_to(Cast(mine, TAB1)[RED], mine, memory(1, words=4), events, bank=bank)
+    whole = built(known, 20_000)
+    assert not section(whole)
+    made = built(known, whole.tokens - 200)
+    assert "Recent context of prompts 1–4 (they are in memory)" in made.left_out
+    assert section(made)[1:] == [f"- Thing 1: {text} (prompt 3)"]
+
+
 def test_an_item_on_the_sheet_is_not_said_twice() -> None:
     item = told(1, "A cut on the left hand.", about=RED)
     line = Remembered(item=item, label=EVERYONE, about=RED)
@@ -141,6 +174,13 @@ def test_a_line_that_differs_in_what_it_is_about_does_not_say_it() -> None:
     old = found(told(2, "The house of the weaver near the graveyard was flooded."), 2)
     made = built(knowledge(new, old, more=(event(9, said, RED, 2),)))
     assert [line[:9] for line in section(made)[1:]] == ["- Thing 1"]
+
+
+def test_words_of_several_sentences_do_not_say_an_item_in_a_script_without_spaces_either() -> None:
+    reply = event(9, "她在磨坊里等。风把灯吹得摇晃。「她的火灭了！」他走了。", RED, 2)
+    new, said = found(told(1, "磨坊里的灯灭了。")), found(told(2, "她在磨坊里等。"), 2)
+    made = built(knowledge(new, said, more=(reply,)))
+    assert section(made)[1:] == ["- Thing 1: 磨坊里的灯灭了。 (prompt 3)"]
 
 
 def test_words_from_all_over_a_long_text_do_not_say_an_item() -> None:

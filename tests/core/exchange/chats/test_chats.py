@@ -132,6 +132,13 @@ def test_swipes_become_takes_and_the_one_that_was_chosen_counts() -> None:
     assert made.further_takes == 2
 
 
+def test_swipes_before_one_that_is_blank_are_kept_and_the_last_of_them_counts() -> None:
+    failed = says("Kara", "", "I am.", "It is I.", "")
+    made = chapter(user("Who is there?"), failed, says("Joss", " ", " "))
+    assert told(made) == [(1, Role.USER, None, "Who is there?"), (1, Role.AGENT, Slot.RED, "It is I.")]
+    assert [text for *_, text in told(made, 1)] == ["Who is there?", "I am."]
+
+
 def test_swipes_that_become_no_take_are_counted_in_the_report() -> None:
     kept = chapter(user("Well?"), says("Kara", "No.", "Yes.", "No."), says("Joss", "So?", "So?", "Why?"))
     assert not kept.left_out
