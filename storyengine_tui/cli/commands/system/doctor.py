@@ -107,16 +107,18 @@ def _python() -> Finding:
 
 
 def _directory(subject: str, path: Path, absent: str = "it is made at the first start") -> Finding:
-    if not path.exists():
-        parent = next((ancestor for ancestor in path.parents if ancestor.exists()), Path("/"))
-        if os.access(parent, os.W_OK):
+    # Of `os`: unlike those of `Path` they do not raise for a place that cannot be reached.
+    if not os.path.isdir(path):
+        is_there = os.path.lexists(path)
+        parent = next(ancestor for ancestor in path.parents if os.path.exists(ancestor))
+        if not is_there and os.path.isdir(parent) and os.access(parent, os.W_OK | os.X_OK):
             return Finding(subject, f"{path} is not there yet; {absent}")
         return Finding(
             subject,
-            f"{path} cannot be made",
-            "Make it, or name another with STORYENGINE_DATA_DIR or STORYENGINE_CONFIG_DIR.",
+            f"{path} is not a directory" if is_there else f"{path} cannot be made",
+            "Make one there, or name another with STORYENGINE_DATA_DIR or STORYENGINE_CONFIG_DIR.",
         )
-    if not os.access(path, os.W_OK):
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         return Finding(subject, f"{path} cannot be written", f"Give yourself the right: chmod u+rwx {path}")
     try:
         refuse_open(path, "700")
