@@ -38,11 +38,13 @@ def find(
     names_of: Callable[[Kept], Iterable[str]],
     id_of: Callable[[Kept], UUID],
     what: str,
-    hint: str,
+    group: str,
+    is_archived: bool,
 ) -> Kept:
     """Return what a name, another name or the beginning of an id means.
 
-    Raises StoryEngineError when nothing or more than one thing does; `what` and `hint` are for its sentence.
+    Raises StoryEngineError when nothing or more than one thing does. `what` is for its sentence, `group` the
+    commands of the kind, for its hint, which has the ids of several: a list at a terminal does not.
     """
     key = name_key(wanted)
     found = [one for one in kept if key in map(name_key, names_of(one))]
@@ -51,6 +53,10 @@ def find(
     if len(found) == 1:
         return found[0]
     reason = f"more than one {what} is called" if found else f"there is no {what} called"
+    hint = f"List them with `storyengine {group} list{' --archived' if is_archived else ''}`."
+    if found:
+        ids = ", ".join(sorted(str(id_of(one)) for one in found))
+        hint = f"Give its id in place of the name; the oldest is first: {ids}."
     raise StoryEngineError(
         ErrorCode.ILLEGAL_COMMAND, f"Nothing was done: {reason} “{clean_line(wanted)}”.", hint
     )

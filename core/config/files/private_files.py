@@ -141,7 +141,7 @@ def refuse_open_places(paths: "Paths", env_file: Path) -> None:
         refuse_open(directory, "700", is_anyones=os.geteuid() == 0)
     for file in _led_out(paths.config, paths.config_file, paths.consent_file):
         refuse_open(file, "600")
-    if env_file.is_file():
+    if os.path.isfile(env_file):  # False, and not an error, where it cannot be reached
         _refuse_planted(env_file.absolute())
     if _holds_secret(env_file):
         refuse_open(env_file.absolute(), "600")
@@ -163,7 +163,7 @@ def _led_out(directory: Path, *places: Path) -> Iterator[Path]:
     """Yield what a symbolic link in a private directory leads to: there the directory guards nothing."""
     for place in places:
         target = place.resolve()
-        if target.exists() and not target.is_relative_to(directory.resolve()):
+        if os.path.exists(target) and not target.is_relative_to(directory.resolve()):
             yield target
 
 

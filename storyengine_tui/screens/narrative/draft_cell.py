@@ -19,7 +19,7 @@ from core.text.numbers import counted
 from storyengine_tui.screens.narrative.download_row import CopyRequested
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.reading.line_view import LineView, StreamedText
-from storyengine_tui.widgets.reading.transcript_lines import Paragraph
+from storyengine_tui.widgets.reading.transcript_lines import Paragraph, SourcePos
 
 
 class DraftView(LineView):
@@ -33,6 +33,11 @@ class DraftView(LineView):
     def text(self) -> str:
         """The text that is shown."""
         return self.lines.text
+
+    def place_at(self, offset: int) -> SourcePos:
+        """Return where character `offset` of the text is."""
+        parts = self.text[:offset].split(SEPARATOR)
+        return SourcePos(len(parts) - 1, len(parts[-1]))
 
     def show_text(self, text: str, *, from_top: bool) -> None:
         """Show a text, from its beginning or at the current scroll position."""
@@ -166,12 +171,13 @@ class DraftCell(Vertical):
             self._viewpoints.update(viewpoints)
             self._show_choice(from_top=False)
 
-    def choose(self, version: int) -> str:
-        """Show a version, if it is there, and return the text that shows."""
-        if any(draft.version == version for draft in self.drafts):
+    def choose(self, version: int) -> bool:
+        """Show a version; return whether it is there."""
+        is_there = any(draft.version == version for draft in self.drafts)
+        if is_there:
             self._chosen = version
             self._show_choice(from_top=True)
-        return self._text
+        return is_there
 
     def set_target(self, words: int | None) -> None:
         """Set the target length of a text that is not stored as a version."""

@@ -18,14 +18,15 @@ KEPT = [
 ]
 
 
-def found(wanted: str) -> str:
+def found(wanted: str, *, is_archived: bool = False) -> str:
     one = find(
         wanted,
         KEPT,
         names_of=lambda kept: kept[1],
         id_of=lambda kept: kept[0],
         what="character",
-        hint="List them.",
+        group="cast",
+        is_archived=is_archived,
     )
     return one[1][0]
 
@@ -49,6 +50,23 @@ def test_a_name_is_found_however_it_is_written(wanted: str, name: str) -> None:
 def test_what_means_nothing_or_several_is_refused_in_a_sentence(wanted: str) -> None:
     with pytest.raises(StoryEngineError, match="Nothing was done"):
         found(wanted)
+
+
+@pytest.mark.parametrize(("is_archived", "command"), [(False, "list"), (True, "list --archived")])
+def test_a_name_that_means_nothing_is_refused_with_the_list_to_look_into(
+    is_archived: bool, command: str
+) -> None:
+    with pytest.raises(StoryEngineError) as refused:
+        found("Nothing", is_archived=is_archived)
+    assert refused.value.hint == f"List them with `storyengine cast {command}`."
+
+
+def test_several_of_one_name_are_told_apart_by_their_ids() -> None:
+    with pytest.raises(StoryEngineError) as refused:
+        found("01900000")
+    first, second = (str(number) for number, _ in KEPT[:2])
+    assert refused.value.hint.endswith(f": {first}, {second}.")
+    assert found(second) == "Straße"
 
 
 @given(st.text(max_size=120), st.integers(0, 12))

@@ -56,7 +56,7 @@ async def test_a_service_elsewhere_is_named_with_its_key_and_is_not_asked(tmp_pa
     work = AccountSettings(base_url="https://work.invalid/v1")
     without = await said(configured(tmp_path, "work:embed-1", accounts={"work": work}))
     assert without.text == "work:embed-1 at https://work.invalid/v1 has no key"
-    assert without.fix == "Store one with `storyengine model key work`."
+    assert without.fix.endswith("WORK__API_KEY, or store one with `storyengine model key work`.")
     keyed = work.model_copy(update={"api_key": "sk-canary"})
     configuration = configured(tmp_path, "work:embed-1", accounts={"work": keyed.model_dump()})
     found = await said(configuration)

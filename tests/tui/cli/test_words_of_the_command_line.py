@@ -63,6 +63,22 @@ def test_a_directory_that_is_not_made_by_a_start_does_not_say_so(tmp_path: Path)
     assert told.text.endswith("is not there yet; the defaults hold")
 
 
+def test_a_place_where_no_directory_can_be_is_named_by_doctor(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch(mode=0o600)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "gone")
+    for path, said in ((file, "is not a directory"), (link, "is not a directory"), (file / "a", "be made")):
+        told = _directory("data directory", path)
+        assert told.text.startswith(str(path))
+        assert told.text.endswith(said)
+        assert told.fix
+
+
+def test_doctor_goes_on_where_a_directory_cannot_be_reached(tmp_path: Path) -> None:
+    assert "not there yet" in _directory("logs", tmp_path / ("n" * 300)).text
+
+
 @pytest.mark.parametrize(
     "group", ["", "bank", "book", "cast", "consent", "db", "lore", "model", "queue", "slots"]
 )

@@ -20,7 +20,6 @@ from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 from core.text.name_list import name_key
 
-LIST_HINT = "List them with `storyengine book list`."
 _OVER = (SessionState.ENDED, SessionState.NARRATING)
 
 
@@ -46,7 +45,8 @@ class BookLibrary:
             names_of=lambda one: (one.title,),
             id_of=lambda one: one.id,
             what=what,
-            hint=LIST_HINT,
+            group="book",
+            is_archived=is_archived,
         )
 
     async def of(self, session_id: SessionId) -> Book | None:

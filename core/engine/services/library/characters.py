@@ -23,7 +23,6 @@ from core.storage.library_store import LibraryStore
 from core.text.cleaning import clean_line, is_blank
 from core.text.name_list import name_key, problems_of_groups
 
-LIST_HINT = "List them with `storyengine cast list`."
 NAMELESS = "A character without a name"
 NOT_TAKEN = "None of that was taken; d in the list of the cast (F5, 3) or `storyengine cast set` says it."
 
@@ -57,9 +56,14 @@ class CharacterLibrary:
         """
         kept = await self._store.characters(is_archived=is_archived)
         what = "archived character" if is_archived else "character in the library"
-        hint = LIST_HINT.replace("list`", "list --archived`") if is_archived else LIST_HINT
         return find(
-            name, kept, names_of=lambda one: one.names, id_of=lambda one: one.id, what=what, hint=hint
+            name,
+            kept,
+            names_of=lambda one: one.names,
+            id_of=lambda one: one.id,
+            what=what,
+            group="cast",
+            is_archived=is_archived,
         )
 
     async def known_as(self, name: str, character_id: CharacterId | None = None) -> LibraryCharacter | None:

@@ -33,7 +33,6 @@ from core.text.cleaning import is_blank
 from core.text.name_list import name_key, problems_of_groups
 from core.text.numbers import counted
 
-LIST_HINT = "List them with `storyengine lore list`."
 NAMELESS = "A lorebook without a name"
 _UNSEEDED = "0"
 
@@ -76,7 +75,13 @@ class LoreLibrary:
         kept = await self._store.lorebooks(is_archived=is_archived)
         what = "archived lorebook" if is_archived else "lorebook in the library"
         return find(
-            name, kept, names_of=lambda one: (one.name,), id_of=lambda one: one.id, what=what, hint=LIST_HINT
+            name,
+            kept,
+            names_of=lambda one: (one.name,),
+            id_of=lambda one: one.id,
+            what=what,
+            group="lore",
+            is_archived=is_archived,
         )
 
     async def import_lore(self, content: bytes, file_name: str) -> LoreImport:

@@ -1,5 +1,6 @@
 """`storyengine cast assist`, `cast proposals` and `ceremony`: changes of characters, for the GM to decide."""
 
+import shlex
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from typing import Annotated
@@ -15,6 +16,7 @@ from core.engine.engine import Engine
 from core.engine.services.library.proposals import Offered
 from core.engine.session.cast_work import OVER
 from core.engine.session.session_handle import SessionHandle
+from core.library.characters.character import LibraryCharacter
 from core.library.proposals.words import about, origin, proposed, there
 from core.text.cleaning import clean_line
 from core.text.numbers import counted
@@ -30,7 +32,7 @@ Numbers = Annotated[
     typer.Option(min=1, metavar="NUMBER", help="By its number in the list.", show_default=False),
 ]
 _END_ONE = "end one first (End Chapter on tab 2)"
-HOW = "Decide with `storyengine cast proposals` (--take NUMBER, --drop NUMBER, --all, --undo)."
+HOW = "Decide with `storyengine cast proposals{}` (--take NUMBER, --drop NUMBER, --all, --undo)."
 
 
 async def assist(
@@ -53,7 +55,7 @@ async def assist(
             asked = await work.fill_gaps(character)
             say(f"Asking {work.model} what “{character.name}” lacks …")
             await _answered(engine, opened, [asked])
-        _list(await engine.library.proposals.offered(character.id))
+        _list(await engine.library.proposals.offered(character.id), of=character)
 
 
 async def proposals(
@@ -88,7 +90,7 @@ async def proposals(
             await library.proposals.drop(dropped)
             say(f"Dropped: {len(dropped):,}")
         if not (chosen or dropped or undo or all_):
-            _list(offered)
+            _list(offered, of=character)
 
 
 async def ceremony(
@@ -116,7 +118,7 @@ async def ceremony(
                 count = counted(len(begun.asked), "question")
                 say(f"Asking {work.model} {count} …")
             await _answered(engine, opened, begun.asked)
-        _list(await engine.library.proposals.offered(), opened.id)
+        _list(await engine.library.proposals.offered(), after=opened.id)
 
 
 async def _chapter(catalog: SessionCatalog, name: str) -> SessionId:
@@ -159,12 +161,17 @@ def _numbered(offered: Sequence[Offered], numbers: Sequence[int] | None) -> list
     return found
 
 
-def _list(offered: Sequence[Offered], session_id: SessionId | None = None) -> None:
-    """List proposals, or those after one chapter, with their numbers among all."""
+def _list(
+    offered: Sequence[Offered], *, after: SessionId | None = None, of: LibraryCharacter | None = None
+) -> None:
+    """List proposals, or those after one chapter, with their numbers among all of these.
+
+    Those of one character have numbers of their own, which count only beside its name.
+    """
     numbered = [
         (number, one)
         for number, one in enumerate(offered, start=1)
-        if session_id is None or one.proposal.is_after(session_id)
+        if after is None or one.proposal.is_after(after)
     ]
     if not numbered:
         say("Nothing is proposed.")
@@ -178,4 +185,4 @@ def _list(offered: Sequence[Offered], session_id: SessionId | None = None) -> No
             say(f"   chapter:  {clean_line(one.chapter)}")
         if one.proposal.why:
             say(f"   because:  {clean_line(one.proposal.why)}")
-    say(HOW)
+    say(HOW.format("" if of is None else f" {shlex.quote(of.name)}"))

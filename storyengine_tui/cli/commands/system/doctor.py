@@ -13,7 +13,7 @@ from rich.text import Text
 
 from core.config.files.paths import find_paths
 from core.config.files.private_files import NotPrivateError, refuse_open
-from core.config.models.accounts import Account
+from core.config.models.accounts import Account, setting_of_account
 from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import RequestState
@@ -94,7 +94,8 @@ async def _examine() -> AsyncIterator[Finding]:
     yield Finding("settings", f"profile {configuration.settings.profile}")
     async for finding in _database(configuration):
         yield finding
-    yield await _attempt("model", _model(configuration))
+    async for finding in _models(configuration):
+        yield finding
     yield await _attempt("embedding", _embedding(configuration))
     yield await _attempt("consent", _consent(configuration))
 
@@ -107,16 +108,18 @@ def _python() -> Finding:
 
 
 def _directory(subject: str, path: Path, absent: str = "it is made at the first start") -> Finding:
-    if not path.exists():
-        parent = next((ancestor for ancestor in path.parents if ancestor.exists()), Path("/"))
-        if os.access(parent, os.W_OK):
+    # Of `os`: unlike those of `Path` they do not raise for a place that cannot be reached.
+    if not os.path.isdir(path):
+        is_there = os.path.lexists(path)
+        parent = next(ancestor for ancestor in path.parents if os.path.exists(ancestor))
+        if not is_there and os.path.isdir(parent) and os.access(parent, os.W_OK | os.X_OK):
             return Finding(subject, f"{path} is not there yet; {absent}")
         return Finding(
             subject,
-            f"{path} cannot be made",
-            "Make it, or name another with STORYENGINE_DATA_DIR or STORYENGINE_CONFIG_DIR.",
+            f"{path} is not a directory" if is_there else f"{path} cannot be made",
+            "Make one there, or name another with STORYENGINE_DATA_DIR or STORYENGINE_CONFIG_DIR.",
         )
-    if not os.access(path, os.W_OK):
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         return Finding(subject, f"{path} cannot be written", f"Give yourself the right: chmod u+rwx {path}")
     try:
         refuse_open(path, "700")
@@ -199,32 +202,49 @@ async def _attempt(subject: str, check: Awaitable[Finding]) -> Finding:
         return Finding(subject, error.message, error.hint or "See the README, section “Models”.")
 
 
-async def _model(configuration: Configuration) -> Finding:
-    profile = configuration.settings.active()
-    model = configuration.choices[AgentRole.CHARACTER].model
-    match profile.provider:
-        case "scripted":
-            from core.providers.factory import make_provider
+async def _models(configuration: Configuration) -> AsyncIterator[Finding]:
+    """Check each account that answers an agent."""
+    choices = configuration.choices
+    of_agents = [choices[AgentRole.CHARACTER], *choices.values(), *choices.characters.values()]
+    for name in choices.account_names:
+        model = next(one.label for one in of_agents if one.account == name)
+        yield await _attempt("model", _model(configuration, configuration.accounts.of(name), model))
 
-            await asyncio.to_thread(make_provider, profile, configuration.paths)
-            return Finding("model", "replies come from a file; no model is called")
-        case "local":
-            return Finding("model", await _started(configuration))
-        case "openai":
-            from core.config.consent import is_loopback
-            from core.config.models.api_keys import find_api_key
 
-            key = await asyncio.to_thread(find_api_key, configuration.accounts.own)
-            if key is None and not is_loopback(profile.base_url):
-                return Finding(
-                    "model",
-                    f"{model} at {profile.base_url} has no key",
-                    "Set STORYENGINE_API_KEY, or store one with `storyengine model key`.",
-                )
-            if is_loopback(profile.base_url) and not await _answers(profile.base_url):
-                return Finding("model", f"nothing answers at {profile.base_url}", "Start the server there.")
-            where = f"key from the {key.source}" if key else "no key needed"
-            return Finding("model", f"{model} at {profile.base_url}, {where}")
+async def _model(configuration: Configuration, account: Account, model: str) -> Finding:
+    from core.providers.factory import make_provider_of
+    from core.providers.local.provider import LocalProvider
+    from core.providers.local.weights import find_weights
+
+    if account.provider == "openai":
+        return await _service("model", account, model)
+    paths = configuration.paths
+    provider = await asyncio.to_thread(make_provider_of, account, paths, configuration.choices)
+    if not isinstance(provider, LocalProvider):
+        return Finding("model", "replies come from a file; no model is called")
+    try:
+        await provider.start()  # which needs the right processor and the weights
+        weights = await asyncio.to_thread(find_weights, paths, account.model_path)
+    finally:
+        await provider.aclose()
+    return Finding("model", f"local, {weights.name}, starts")
+
+
+async def _service(subject: str, account: Account, model: str) -> Finding:
+    """Look for the key of a service, and connect to one of this machine; nothing is sent."""
+    from core.config.consent import is_loopback
+    from core.config.models.api_keys import find_api_key
+
+    key, is_here = await asyncio.to_thread(find_api_key, account), is_loopback(account.base_url)
+    if key is None and not is_here:
+        command = f"storyengine model key {account.name}".rstrip()
+        variable = setting_of_account(account.name, "api_key")
+        wanted = f"Set {variable}, or store one with `{command}`."
+        return Finding(subject, f"{model} {account.where} has no key", wanted)
+    if is_here and not await _answers(account.base_url):
+        return Finding(subject, f"nothing answers {account.where}", "Start the server there.")
+    where = f"key from the {key.source}" if key else "no key needed"
+    return Finding(subject, f"{model} {account.where}, {where}")
 
 
 async def _embedding(configuration: Configuration) -> Finding:
@@ -244,21 +264,11 @@ async def _embedding(configuration: Configuration) -> Finding:
                 f"`storyengine model fetch {embedder.model}` has fetched them",
             )
         if embedder.base_url is not None:
-            return await _service_for_embedding(choice.account, embedder.model)
+            return await _service("embedding", choice.account, embedder.model)
         made = await embedder.embed(["A lantern hangs in the hall."], _EMBEDDING_TIMEOUT)
     finally:
         await embedder.aclose()
     return Finding("embedding", f"{embedder.model} {where}, answers with {len(made.vectors[0]):,} numbers")
-
-
-async def _service_for_embedding(account: Account, model: str) -> Finding:
-    from core.config.models.api_keys import find_api_key
-
-    key = await asyncio.to_thread(find_api_key, account)
-    if key is not None:
-        return Finding("embedding", f"{model} {account.where}, key from the {key.source}")
-    command = f"storyengine model key {account.name}".rstrip()
-    return Finding("embedding", f"{model} {account.where} has no key", f"Store one with `{command}`.")
 
 
 async def _answers(base_url: str) -> bool:
@@ -274,23 +284,6 @@ async def _answers(base_url: str) -> bool:
         return False
     writer.close()
     return True
-
-
-async def _started(configuration: Configuration) -> str:
-    """Start the local model, which needs the right processor and the weights; return what to say."""
-    from core.providers.factory import make_provider
-    from core.providers.local.provider import LocalProvider
-    from core.providers.local.weights import find_weights
-
-    profile = configuration.settings.active()
-    provider = make_provider(profile, configuration.paths)
-    try:
-        if isinstance(provider, LocalProvider):
-            await provider.start()
-        weights = await asyncio.to_thread(find_weights, configuration.paths, profile.model_path)
-    finally:
-        await provider.aclose()
-    return f"local, {weights.name}, starts"
 
 
 async def _consent(configuration: Configuration) -> Finding:

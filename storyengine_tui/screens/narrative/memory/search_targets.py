@@ -63,10 +63,8 @@ class SearchTargets:
     def action_go_to_version(self, version: int, start: int, end: int) -> None:
         """Select words of a version of the chapter."""
         cell = self._page.query_one(DraftCell)
-        text = cell.choose(version)
-        place = place_of(cell.view.lines.paragraphs, text, start, end)
-        if place is not None:
-            cell.view.mark_at(*place)
+        if cell.choose(version):
+            cell.view.mark_at(cell.view.place_at(start), cell.view.place_at(end))
         self._page.set_focus(cell.view, scroll_visible=True)
 
 

@@ -66,6 +66,12 @@ def test_what_is_closed_or_not_there_yet_is_fine(paths: Paths, env_file: Path, t
     refuse_open_places(Paths(*[tmp_path / "none"] * 4), env_file)
 
 
+def test_a_place_that_cannot_be_reached_is_left_to_what_needs_it(paths: Paths, tmp_path: Path) -> None:
+    out_of_reach = tmp_path / ("n" * 300)  # as one in a directory that we may not enter: also as root
+    refuse_open_places(Paths(*[out_of_reach] * 4), out_of_reach / ".env")
+    refuse_open_places(paths, out_of_reach)
+
+
 @pytest.mark.parametrize("mode", [0o701, 0o710, 0o740, 0o755, 0o770, 0o777])
 @pytest.mark.parametrize("name", ["data", "config", "logs"])
 def test_an_open_directory_is_refused_with_how_to_close_it(

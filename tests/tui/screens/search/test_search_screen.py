@@ -152,6 +152,24 @@ async def test_enter_goes_to_the_words_in_a_version_of_the_chapter(desktop: Desk
 
 
 @pytest.mark.anyio
+async def test_words_in_several_paragraphs_of_a_version_are_gone_to(desktop: Desktop) -> None:
+    desktop.script = SCRIPT
+    start, end = PROSE.index("\n\n") - 6, PROSE.index("\n\n") + 8
+    async with desktop.window(lambda engine: make_ended(engine, drafts=1)) as (pilot, app):
+        await until(pilot, lambda: app.session is not None)
+        cell = app.chapter.query_one(DraftCell)
+        await until(pilot, lambda: len(cell.drafts) == 1)
+        action = f"go_to_version(1, {start}, {end})"
+        app.chapter.post_message(SessionTab.ElsewhereWanted("narrative", action))
+        await until(pilot, lambda: cell.view.selection.ends)
+        ends = cell.view.selection.ends
+        assert ends is not None
+        first, last = ends
+        assert last.paragraph == first.paragraph + 1
+        assert cell.view.lines.text_between(first, last) == PROSE[start:end]
+
+
+@pytest.mark.anyio
 async def test_a_hit_in_another_chapter_opens_that_chapter_first(desktop: Desktop) -> None:
     async def tell_two(engine: Engine) -> None:
         await tell(engine)
