@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 
@@ -21,7 +22,8 @@ from tests.terminal import Size
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="reads /proc")]
 
-KEY = "sk-canary-0f1e2d3c4b5a"
+KEY = f"sk-canary-{token_hex(6)}"
+"""Of this run alone: processes are looked at where another run may be on the machine."""
 RINGED = "canary-ringed-6b7c8d9e0f"
 PASSWORD = "canary-password-11aa22bb"
 CANARIES = [text.encode() for text in (KEY, KEY[10:], RINGED, PASSWORD)]
