@@ -81,6 +81,7 @@ def open_engine(url: URL) -> AsyncEngine:
         pool_timeout=10,
         pool_recycle=1_800,
         connect_args=_timeouts(url),
+        hide_parameters=True,  # They are the GM's texts, and an error's message goes into logs and reports.
         use_native_hstore=False,  # No column has that type, and looking for it is a query at each start.
     )
     event.listen(engine.sync_engine, "connect", _set_limits)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 from psycopg import errors
-from sqlalchemy import make_url
+from sqlalchemy import make_url, text
+from sqlalchemy.exc import DBAPIError
 
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.session.session import Session
@@ -131,6 +132,18 @@ async def test_the_cause_is_kept_and_bugs_are_not_dressed_up() -> None:
     with pytest.raises(KeyError):
         async with guarded(LOAD):
             raise KeyError("a bug")
+
+
+async def test_an_error_of_the_database_does_not_repeat_the_texts_that_were_to_be_stored(url: str) -> None:
+    engine = connect.open_engine(parse_url(url))
+    try:
+        with pytest.raises(DBAPIError) as caught:
+            async with engine.connect() as connection:
+                await connection.execute(text("SELECT length(:said) / 0"), {"said": "The lamp is out."})
+    finally:
+        await engine.dispose()
+    assert "division by zero" in str(caught.value)
+    assert "lamp" not in str(caught.value)
 
 
 async def test_a_call_that_hangs_is_given_up() -> None:

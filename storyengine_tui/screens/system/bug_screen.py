@@ -19,7 +19,7 @@ from storyengine_tui.widgets.key_line import KeyLine
 
 
 def report_of(error: BaseException) -> str:
-    """Return versions and the traceback, without any text of the GM."""
+    """Return versions and the traceback; messages of errors can repeat words of the GM."""
     lines = traceback.format_exception(error)
     return clean(
         f"Story Engine {version('storyengine')}, Textual {version('textual')}, "
@@ -48,8 +48,8 @@ class BugScreen(OverlayScreen[None]):
         yield Static(
             Content(
                 "Nothing that was stored is harmed, and the chapter is behind this page as it was stored. "
-                "Please send us this report, which holds none of your texts; it is also in "
-                f"{self._logs / 'storyengine.log'}."
+                "Please send us this report. Look through it first: a message in it can repeat words of "
+                f"yours. It is also in {self._logs / 'storyengine.log'}."
             ),
             id="sentence",
         )
