@@ -38,13 +38,14 @@ def pytest_collection_finish() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Collect garbage seldom, and try few examples of a property; none fails for the time that it takes.
 
-    Every window leaves many reference cycles, and they hold little memory. Other examples are drawn in
-    every run; `make torture` tries many at once, by `--hypothesis-profile`. Hypothesis's limit of 0.2 s for
-    one example measures the machine, not the rule.
+    Every window leaves many reference cycles, and they hold little memory. A run draws the same examples as
+    the one before, so that red means a change; `make torture` draws others, and many of them, by
+    `--hypothesis-profile`. Hypothesis's limit of 0.2 s for one example measures the machine, not the rule.
     """
     gc.set_threshold(1_000_000, 5, 5)
     for profile, examples in EXAMPLES.items():
-        settings.register_profile(profile, max_examples=examples, deadline=None)
+        is_repeated = profile == "run"
+        settings.register_profile(profile, max_examples=examples, deadline=None, derandomize=is_repeated)
     settings.load_profile("run")
     # Hypothesis would read the source of the whole product for constants, in each worker: some thousand, of
     # which no test of thirty examples draws the one that matters.
