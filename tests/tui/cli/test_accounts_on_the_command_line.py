@@ -76,6 +76,7 @@ def test_a_key_is_stored_for_the_account_that_is_named(
     assert said("key", "work") == "Stored in the keyring for the account work.\n"
     assert said("key") == "Stored in the keyring for the profile local.\n"
     assert said("key", "--profile", "staging") == "Stored in the keyring for the profile staging.\n"
+    assert "Every profile uses the same key of an account" in said("key", "work", "--profile", "staging")
     assert {user for _, user in ring.stored} == {"account:work", "local", "staging"}
 
 

@@ -90,11 +90,13 @@ async def key_(
     """Store a key in the system's keyring; it is read from a hidden prompt."""
     from core.config.models.api_keys import store_api_key
 
-    configuration = configure()
+    configuration, is_given = configure(), profile is not None
     profile = profile or configuration.settings.profile
     account = configuration.accounts.of(name)
     if account.name == OWN:
         account = replace(account, keyring_name=profile)
+    elif is_given:
+        raise typer.BadParameter("Every profile uses the same key of an account; leave --profile out.")
     variable = setting_of_account(account.name, "api_key")
     key = ask_hidden("Key", otherwise=f"Start it at a terminal, or set {variable}.")
     await asyncio.to_thread(store_api_key, account, key)
