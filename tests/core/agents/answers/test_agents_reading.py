@@ -21,12 +21,12 @@ def of_length(length: int, ending: str = '"}') -> str:
 
 
 def read(text: str) -> Any:
-    return read_object(text).value
+    return read_object(text, "a").value
 
 
 def refused(text: str) -> str:
     with pytest.raises(InvalidMemoryError) as caught:
-        read_object(text)
+        read_object(text, "a")
     [problem] = caught.value.problems
     return problem
 
