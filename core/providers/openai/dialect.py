@@ -21,7 +21,7 @@ _REASONING = re.compile(r"(?:^|/)(?:o\d|gpt-5)(?!.*-chat)")
 _REFUSING_STATUS = frozenset({400, 404, 422, 501})
 _REFUSAL = re.compile(
     r"unsupported|not support|n't support|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)"
-    r"|not permitted|not allowed|not available|no endpoints|extra_forbidden"
+    r"|not permitted|not allowed|not available|no endpoints|extra_forbidden|deprecated|cannot both"
 )
 
 
@@ -95,7 +95,7 @@ def adapted(dialect: Dialect, fault: ServiceFault, request: ModelRequest) -> Dia
 
 
 def _is_about_schema(names: str) -> bool:
-    return bool(re.search(r"response_format|json_schema|json_object|structured output|guided|grammar", names))
+    return bool(re.search(r"response.?format|schema|json_object|structured output|guided|grammar", names))
 
 
 def parameters(request: ModelRequest, dialect: Dialect) -> dict[str, object]:
