@@ -71,10 +71,12 @@ class ParsedMemory:
 def read_object(text: str, keys: Collection[str]) -> Answer:
     """Return the object in `text` with most of `keys`, of several the first that is in no other one.
 
-    Raise InvalidMemoryError when there is none.
+    A list alone is the value of the only key. Raise InvalidMemoryError when there is none.
     """
     if len(text) > MAX_OUTPUT:
         raise InvalidMemoryError([f"The answer has {len(text):,} characters; that is far too long."])
+    if len(keys) == 1 and (answer := _bare_list(text, *keys)) is not None:
+        return answer
     if "{" not in text:
         raise InvalidMemoryError(["There is no JSON object in the answer."])
     best: Answer | None = None
@@ -184,6 +186,18 @@ def _objects(text: str, keys: Collection[str]) -> Iterator[tuple[Answer, bool]]:
     begun = re.search(rf"\{{(?=[\s\\\"'“”]*(?:{'|'.join(map(re.escape, keys))})\b)", text)
     for place in dict.fromkeys((begun.start() if begun else text.index("{"), text.index("{"))):
         yield from ((Answer(value, ""), False) for value in _repaired(text[place:]))
+
+
+def _bare_list(text: str, key: str) -> Answer | None:
+    """Return a list, fenced or not, that is the whole answer, as the value of `key`."""
+    try:
+        value = json.loads(re.sub(r"\A\s*```\w*|```\s*\Z", "", text))
+    except (ValueError, RecursionError):
+        return None
+    is_wrapper = isinstance(value, list) and any(isinstance(one, dict) and key in one for one in value)
+    return (
+        Answer({key: _cleaned(value, MAX_DEPTH)}, "") if isinstance(value, list) and not is_wrapper else None
+    )
 
 
 def _inner(value: object, depth: int) -> Iterator[dict[str, object]]:

@@ -20,7 +20,7 @@ KEY_HINT = "Set STORYENGINE_API_KEY, or store the key with `storyengine model ke
 URL_HINT = "When it happens again, check STORYENGINE_BASE_URL."
 _LONGEST_QUOTE = 240
 _SHORTEST_SECRET = 6
-"""Characters of a header's value; a shorter one is no secret, and may be a part of any word."""
+"""Characters of a key or a header; a shorter one is no secret, and may be a part of any word."""
 _SECRETS = re.compile(
     r"(?i)(?:bearer|basic)\s+[\w.~+/*=-]+"
     r"|(?:authorization|api[ _-]?key|x-api-key)\s*[\"']?\s*[:=]\s*[\"']?[^\s\"',}]+"
@@ -209,7 +209,7 @@ def scrub(text: str, secrets: RedactedValues) -> str:
     for header in sorted(secrets.headers, key=len, reverse=True):
         if len(header) >= _SHORTEST_SECRET:
             line = line.replace(header, "[header]")
-    if secrets.key:
+    if len(secrets.key) >= _SHORTEST_SECRET:
         line = line.replace(secrets.key, "[key]")
     line = _SECRETS.sub("[key]", line)
     return line if len(line) <= _LONGEST_QUOTE else line[:_LONGEST_QUOTE] + "…"

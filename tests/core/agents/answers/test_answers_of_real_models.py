@@ -10,6 +10,7 @@ from core.agents import speaking
 from core.agents.answers.json_output import InvalidMemoryError, is_whole
 from core.agents.bank.scan_answer import read_scan
 from core.agents.memory import context_summary
+from core.agents.proposals.reading import FoundChanges, read_changes, read_questions
 from core.config.models.assignments import defaults_for
 from core.config.models.model_config import PromptStyle
 from core.domain.agent_role import AgentRole
@@ -64,6 +65,23 @@ def test_the_object_that_was_asked_for_is_found_behind_other_braces(text: str) -
 )
 def test_an_object_in_a_wrapper_is_taken_out_of_it(wrapped: object) -> None:
     assert delta(json.dumps(wrapped)) == delta(GOOD)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"topic": "The sea", "question": "Why?"}]',
+        '```json\n[{"topic": "The sea", "question": "Why?"}]\n```',
+        '[{"questions": [{"topic": "The sea", "question": "Why?"}]}]',
+        'Of the {sea}: {"questions": [{"topic": "The sea", "question": "Why?"}]} [1]',
+    ],
+)
+def test_a_list_without_the_object_around_it_is_the_list_that_was_asked_for(text: str) -> None:
+    assert read_questions(text, ["The sea"]) == {"The sea": "Why?"}
+
+
+def test_an_empty_list_is_the_answer_that_nothing_changed() -> None:
+    assert read_changes("[]", ()) == FoundChanges()
 
 
 def test_the_schema_alone_is_no_memory() -> None:

@@ -158,7 +158,7 @@ def test_equal_changes_are_read_once_and_unfounded_ones_are_counted() -> None:
     assert read_changes('{"changes": []}', EVENTS).changes == ()
 
 
-@pytest.mark.parametrize("text", ["", "no", "[]", "{}", '{"changes": 3}', '{"changes": ["x"]}'])
+@pytest.mark.parametrize("text", ["", "no", "[3]", "{}", '{"changes": 3}', '{"changes": ["x"]}'])
 def test_what_is_not_a_list_of_changes_is_refused(text: str) -> None:
     with pytest.raises(InvalidMemoryError):
         read_changes(text, EVENTS)

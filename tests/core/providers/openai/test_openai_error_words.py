@@ -124,6 +124,7 @@ def test_every_way_of_asking_for_patience_is_read(headers: dict[str, str], secon
 def test_words_of_a_service_are_quoted_on_one_line_and_short() -> None:
     assert scrub("two\nlines", RedactedValues("")) == "two lines"
     assert scrub("it is letmein, I say", RedactedValues("letmein")) == "it is [key], I say"
+    assert scrub("the text exceeds", RedactedValues("x")) == "the text exceeds"
     length = len(scrub("x" * 5_000, RedactedValues(""))) - 1
     assert scrub("x" * length, RedactedValues("")) == "x" * length
     assert scrub("x" * (length + 1), RedactedValues("")) == "x" * length + "…"
