@@ -11,6 +11,7 @@ from typing import Final
 
 from core.agents.answers.json_output import InvalidMemoryError, prompt_of, read_object
 from core.agents.proposals.asking import LONGEST_PROPOSED_NAME, LONGEST_QUOTE, LONGEST_TEXT, About, Sheet
+from core.domain.bank.evidence import DASHES
 from core.domain.story.event import Event
 from core.text.analysis.repetition import words_of
 from core.text.cleaning import QUOTE_MARKS, clean, clean_line, is_blank
@@ -99,7 +100,7 @@ def read_changes(text: str, events: Sequence[Event]) -> FoundChanges:
 
 
 def event_of(quote: str, prompt_index: int | None, events: Sequence[Event]) -> Event | None:
-    """Return the event that has these words, apart from white space and quotation marks."""
+    """Return the event that has these words, apart from white space, quotation marks and kinds of dashes."""
     wanted = _bare(quote)
     for event in events:
         text = _bare(event.text)
@@ -185,7 +186,11 @@ def _number(value: object, least: float) -> float:
 
 
 def _bare(text: str) -> str:
-    kept = "".join(char for char in unicodedata.normalize("NFKC", text) if char not in QUOTE_MARKS)
+    kept = "".join(
+        "-" if char in DASHES else char
+        for char in unicodedata.normalize("NFKC", text)
+        if char not in QUOTE_MARKS
+    )
     return " ".join(kept.split())
 
 
