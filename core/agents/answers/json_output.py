@@ -89,6 +89,9 @@ def read_object(text: str, keys: Collection[str]) -> Answer:
             break
     if best is None:
         raise InvalidMemoryError(["The answer is not JSON, and nothing close to it."])
+    renamed = _with_plain_keys(best.value, MAX_DEPTH)
+    if isinstance(renamed, dict) and len(renamed.keys() & set(keys)) > most[0]:
+        best = Answer(renamed, "")
     value = {clean(str(key)): _cleaned(inner, MAX_DEPTH) for key, inner in best.value.items()}
     return Answer(value, best.text)
 
@@ -198,6 +201,20 @@ def _bare_list(text: str, key: str) -> Answer | None:
     return (
         Answer({key: _cleaned(value, MAX_DEPTH)}, "") if isinstance(value, list) and not is_wrapper else None
     )
+
+
+def _with_plain_keys(value: object, depth: int) -> object:
+    """Return a value with keys such as `canonLocks` and `Canon Locks` in our form, `canon_locks`."""
+    if depth and isinstance(value, list):
+        return [_with_plain_keys(one, depth - 1) for one in value]
+    if not depth or not isinstance(value, dict):
+        return value
+    return {
+        re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[ -]+", "_", str(key).strip()).lower(): _with_plain_keys(
+            one, depth - 1
+        )
+        for key, one in value.items()
+    }
 
 
 def _inner(value: object, depth: int) -> Iterator[dict[str, object]]:

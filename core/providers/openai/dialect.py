@@ -22,6 +22,7 @@ _REFUSING_STATUS = frozenset({400, 404, 422, 501})
 _REFUSAL = re.compile(
     r"unsupported|not support|n't support|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)"
     r"|not permitted|not allowed|not available|no endpoints|extra_forbidden|deprecated|cannot both"
+    r"|may only be|only \S{1,9} is allowed"
 )
 
 

@@ -1,7 +1,7 @@
 """JSON as models of real services write it: with prose, in a wrapper, with a value of another kind."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -82,6 +82,27 @@ def test_a_list_without_the_object_around_it_is_the_list_that_was_asked_for(text
 
 def test_an_empty_list_is_the_answer_that_nothing_changed() -> None:
     assert read_changes("[]", ()) == FoundChanges()
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda key: key.replace("_", " ").title(),
+        lambda key: key.upper(),
+        lambda key: f" {key} ",
+        lambda key: key[0] + key.title().replace("_", "")[1:],
+    ],
+    ids=["words", "capitals", "spaces", "camels"],
+)
+def test_keys_are_known_however_they_are_written(written: Callable[[str], str]) -> None:
+    def renamed(value: object) -> object:
+        if isinstance(value, list):
+            return [renamed(one) for one in value]
+        if isinstance(value, dict):
+            return {written(key): renamed(one) for key, one in value.items()}
+        return value
+
+    assert delta(json.dumps(renamed(delta_payload()))) == delta(GOOD)
 
 
 def test_the_schema_alone_is_no_memory() -> None:

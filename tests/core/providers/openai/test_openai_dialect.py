@@ -50,6 +50,8 @@ def test_no_other_status_is_a_refusal_of_a_field(status: int | None) -> None:
             Dialect(schema_mode=SchemaMode.JSON_OBJECT),
         ),
         (refusal("`temperature` is deprecated for this model."), Dialect(takes_temperature=False)),
+        (refusal("invalid temperature: only 1 is allowed"), Dialect(takes_temperature=False)),
+        (refusal("`temperature` may only be set to 1"), Dialect(takes_temperature=False)),
     ],
 )
 def test_the_field_that_is_named_is_left_out_the_next_time(fault: ServiceFault, learned: Dialect) -> None:
