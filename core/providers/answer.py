@@ -25,23 +25,16 @@ _HEADERS: Final = (
     *("<|im_start|>", "<|start_header_id|>", "<|begin_of_text|>", "<|assistant|>", "<start_of_turn>model"),
     *("<|channel|>final<|message|>", "[/INST]", "assistant<|end_header_id|>", "assistant\n"),
 )
-"""What chat templates have before an answer."""
+"""Marks of chat templates before an answer."""
 _STRUCK: Final = ("<s>", "</s>")
 """The last is an end mark too, but not in an answer that strikes something out."""
 _ENDS: Final = (
-    *(
-        "<|im_end|>",
-        "<|im_start|>",
-        "<|eot_id|>",
-        "<|eom_id|>",
-        "<|end_of_text|>",
-        "<|endoftext|>",
-        "<|end|>",
-    ),
-    *("<|return|>", "<|start|>", "<|start_header_id|>", "<|user|>", "<|assistant|>", "<|system|>"),
+    *("<|im_end|>", "<|im_start|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>"),
+    *("<|end|>", "<|return|>", "<|start|>", "<|start_header_id|>"),
+    *("<|user|>", "<|assistant|>", "<|system|>"),
     *("<end_of_turn>", "<start_of_turn>", "<｜end▁of▁sentence｜>", "<｜User｜>", "[INST]", "[/INST]", "</s>"),
 )
-"""What they have behind one: a model that writes it out is done, whatever it goes on with."""
+"""Their marks behind one: a model that writes one is done, whatever it goes on with."""
 _END: Final = re.compile("|".join(map(re.escape, _ENDS)))
 
 
@@ -54,8 +47,8 @@ class _Part(Enum):
 
 
 class AnswerFilter:
-    """Takes what is no part of the story out of a streamed answer: thoughts at its beginning, and the marks
-    of a chat template, with what follows the first one behind the answer.
+    """Takes out of a streamed answer the thoughts at its beginning and the marks of a chat template, with all
+    text behind the first mark that follows the answer: they are no part of the story.
 
     Tags of thoughts further on are text: a character may speak of them.
     """

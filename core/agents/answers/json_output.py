@@ -241,7 +241,7 @@ def _repaired(text: str) -> list[dict[str, object]]:
 
 
 def _filled(model: type[BaseModel], payload: Mapping[str, object]) -> dict[str, object]:
-    """Return `payload` with what its fields need in place of null, and with text in place of numbers."""
+    """Return `payload` with empty texts and lists in place of null, and with text in place of numbers."""
     return {
         **payload,
         **{
