@@ -115,6 +115,29 @@ def test_a_reply_does_not_begin_with_its_speaker_before_a_wide_colon_either(said
     assert kept == "我在听。\n"
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[Mara]: I knock.",
+        "**[Mara]** I knock.",
+        "[Mara]\nI knock.",
+        "**Mara**\n\nI knock.",
+        "### Mara\nI knock.",
+        "## **Mara**\n\nI knock.",
+    ],
+)
+def test_a_reply_does_not_begin_with_its_speaker_in_brackets_or_as_a_heading_either(said: str) -> None:
+    assert character.strip_speaker_name(said, "Mara") == "I knock."
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Mara\nis what they call me.", "*Mara* is what they call me.", "[Mara knocks.]", "# Marauders\nSo."],
+)
+def test_a_name_that_is_a_part_of_what_is_said_stays(said: str) -> None:
+    assert character.strip_speaker_name(said, "Mara") == said
+
+
 @pytest.mark.parametrize(("form", "other"), [("NFC", "NFD"), ("NFD", "NFC")])
 def test_a_speaker_is_known_however_the_accents_of_its_name_are_written(
     form: Literal["NFC", "NFD"], other: Literal["NFC", "NFD"]

@@ -153,6 +153,16 @@ async def test_thoughts_before_an_answer_are_no_part_of_it(
     assert (await ask(provider))[0] == "<thin"
 
 
+async def test_a_mark_of_a_chat_template_ends_an_answer_that_runs_on(
+    server: FaultServer, provider: OpenAIProvider
+) -> None:
+    pieces = ("assistant", "\n\nI no", "d.<|im_", "end|>\n<|im_", "start|>user\nAnd", " then?")
+    server.script(Reply((*map(chunk, pieces), chunk(finish="length"), usage_chunk(), DONE)))
+    text, completion = await ask(provider)
+    assert (text.strip(), completion.finish_reason) == ("I nod.", "stop")
+    assert completion.usage == Usage(11, 7, 3, 2), "what the model ran on to is paid for"
+
+
 async def test_thinking_up_to_the_cap_is_truncation(server: FaultServer, provider: OpenAIProvider) -> None:
     server.script(Reply((chunk(reasoning_content="Hmm."), chunk(finish="length"), DONE)))
     assert "thinking" in (await fail(provider, ErrorCode.LLM_TRUNCATED)).message
