@@ -170,6 +170,7 @@ def _items(
 
 def _entries(text: str, key: str) -> list[Mapping[str, object]]:
     listed = read_object(text, (key,)).value.get(key)
+    listed = [listed] if isinstance(listed, Mapping) else listed
     if not isinstance(listed, list):
         raise InvalidMemoryError([f"`{key}` is not a list."])
     entries = [entry for entry in listed[:MOST_READ] if isinstance(entry, Mapping)]

@@ -75,6 +75,12 @@ def adapted(dialect: Dialect, fault: ServiceFault, request: ModelRequest) -> Dia
     names = f"{fault.param} {fault.words}".lower()
     if request.schema is not None and _is_about_schema(names) and dialect.schema_mode < SchemaMode.NOTE:
         return replace(dialect, schema_mode=SchemaMode(dialect.schema_mode + 1))
+    if (
+        request.schema is not None
+        and "json_validate_failed" in names
+        and dialect.schema_mode < SchemaMode.NOTE
+    ):
+        return replace(dialect, schema_mode=SchemaMode.NOTE)  # Groq threw an answer away that we may read
     if not _REFUSAL.search(names):
         return None
     if dialect.takes_stream_options and re.search(r"stream_options|include_usage", names):

@@ -8,6 +8,7 @@ import pytest
 
 from core.agents import speaking
 from core.agents.answers.json_output import InvalidMemoryError, is_whole
+from core.agents.answers.prose import unfenced
 from core.agents.bank.scan_answer import read_scan
 from core.agents.memory import context_summary
 from core.agents.proposals.reading import FoundChanges, read_changes, read_questions
@@ -72,6 +73,7 @@ def test_an_object_in_a_wrapper_is_taken_out_of_it(wrapped: object) -> None:
     [
         '[{"topic": "The sea", "question": "Why?"}]',
         '```json\n[{"topic": "The sea", "question": "Why?"}]\n```',
+        '{"questions": {"topic": "The sea", "question": "Why?"}}',
         '[{"questions": [{"topic": "The sea", "question": "Why?"}]}]',
         'Of the {sea}: {"questions": [{"topic": "The sea", "question": "Why?"}]} [1]',
     ],
@@ -141,6 +143,19 @@ def test_a_finding_counts_whose_numbers_and_choices_are_written_as_text() -> Non
     assert isinstance(found.details, ThreadDetails)
     assert (found.details.category, found.details.is_closed) == (ThreadCategory.GOAL, True)
     assert found.details.exposure_desired == 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "prose"),
+    [
+        ("```markdown\n# The ferry\n\nIt sank.\n```", "# The ferry\n\nIt sank."),
+        ("\n```\nIt sank.\n```\n", "It sank."),
+        ("It sank.\n```\nSOS\n```", "It sank.\n```\nSOS\n```"),
+        ("```\nSOS\n```\nIt sank.\n```\nSOS\n```", "```\nSOS\n```\nIt sank.\n```\nSOS\n```"),
+    ],
+)
+def test_a_code_fence_is_taken_off_prose_that_is_all_within_it(text: str, prose: str) -> None:
+    assert unfenced(text) == prose
 
 
 @pytest.mark.parametrize(("said", "does"), [("true", True), ("Yes", True), ("false", False), (1, False)])

@@ -49,6 +49,10 @@ def test_no_other_status_is_a_refusal_of_a_field(status: int | None) -> None:
             refusal("The specified schema produces a constraint that has too many states for serving."),
             Dialect(schema_mode=SchemaMode.JSON_OBJECT),
         ),
+        (
+            ServiceFault(status=400, code="json_validate_failed", message="Failed to generate JSON."),
+            Dialect(schema_mode=SchemaMode.NOTE),
+        ),
         (refusal("`temperature` is deprecated for this model."), Dialect(takes_temperature=False)),
         (refusal("invalid temperature: only 1 is allowed"), Dialect(takes_temperature=False)),
         (refusal("`temperature` may only be set to 1"), Dialect(takes_temperature=False)),
