@@ -82,6 +82,10 @@ async def test_a_status_becomes_a_code(
         ({"error": {"message": "x", "code": "context_length_exceeded"}}, ErrorCode.LLM_CONTEXT_OVERFLOW),
         ({"error": {"message": "x", "code": "insufficient_quota"}}, ErrorCode.LLM_CREDIT_EXHAUSTED),
         ({"error": {"message": "x", "code": "content_filter"}}, ErrorCode.LLM_CONTENT_FILTERED),
+        (
+            {"object": "error", "message": "context length exceeded", "code": 400},
+            ErrorCode.LLM_CONTEXT_OVERFLOW,
+        ),
         ({"error": {"message": "the model lost its way"}}, ErrorCode.LLM_ERROR),
         ({"error": "only words"}, ErrorCode.LLM_ERROR),
     ],
