@@ -105,9 +105,12 @@ def is_whole(text: str) -> bool:
 
 
 def prompt_of(value: object) -> int | None:
-    """Return the number of a prompt, also with the mark of the transcript (`3)`); None for anything else."""
+    """Return the number of a prompt, also one in words (`3)`, `prompt 3`); None for anything else."""
     if isinstance(value, str):
-        return read_count(value.strip().removesuffix(")"))
+        numbers = re.findall(r"\d+", value)
+        return read_count(numbers[0]) if len(numbers) == 1 else None
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 

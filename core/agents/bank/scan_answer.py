@@ -129,17 +129,21 @@ def read_scan(text: str, cast: Mapping[str, Slot]) -> list[Finding]:
     """Return what an answer found; entries that say nothing are passed over.
 
     `cast` are the names that mean a character, by their `name_key`. Raise InvalidMemoryError for an answer
-    that has none of the lists.
+    that has none of the lists, or no entry that is an object.
     """
     answer = read_object(text, _LISTS).value
     if not any(isinstance(answer.get(name), list) for name in _LISTS):
         raise InvalidMemoryError([f"The object has none of the lists {', '.join(_LISTS)}."])
     found: list[Finding] = []
+    are_objects: set[bool] = set()
     for kind, read in _LISTS.items():
         listed = answer.get(kind)
         for entry in listed[:MOST_READ] if isinstance(listed, list) else ():
+            are_objects.add(isinstance(entry, Mapping))
             if isinstance(entry, Mapping):
                 found += _finding(entry, read(entry), cast)
+    if are_objects == {False}:
+        raise InvalidMemoryError(["The entries of the lists are not objects."])
     return found
 
 

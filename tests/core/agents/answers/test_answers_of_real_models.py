@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.agents import speaking
-from core.agents.answers.json_output import InvalidMemoryError, is_whole
+from core.agents.answers.json_output import InvalidMemoryError, is_whole, prompt_of
 from core.agents.answers.prose import unfenced
 from core.agents.bank.scan_answer import read_scan
 from core.agents.memory import context_summary
@@ -156,6 +156,14 @@ def test_a_finding_counts_whose_numbers_and_choices_are_written_as_text() -> Non
 )
 def test_a_code_fence_is_taken_off_prose_that_is_all_within_it(text: str, prose: str) -> None:
     assert unfenced(text) == prose
+
+
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [(3, 3), (3.0, 3), ("3", 3), ("3)", 3), ("prompt 3", 3), ("3 to 5", None), ("three", None), (True, None)],
+)
+def test_the_number_of_a_prompt_is_known_however_it_is_written(written: object, number: int | None) -> None:
+    assert prompt_of(written) == number
 
 
 @pytest.mark.parametrize(("said", "does"), [("true", True), ("Yes", True), ("false", False), (1, False)])

@@ -95,6 +95,6 @@ def test_what_else_an_answer_says_of_an_item_is_read_within_bounds() -> None:
 
 
 def test_an_answer_without_any_list_is_shown_to_its_author() -> None:
-    for text in ("No.", "{}", '{"facts": {}}', "[1]"):
+    for text in ("No.", "{}", '{"facts": {}}', "[1]", '{"facts": ["Mira has it."], "events": []}'):
         with pytest.raises(InvalidMemoryError):
             scan_answer.read_scan(text, CAST)
