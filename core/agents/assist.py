@@ -21,7 +21,7 @@ from core.domain.slot import Slot
 from core.text.analysis.repetition import UNSPACED
 from core.text.canonical_json import canonical
 from core.text.cleaning import clean, clean_line, cut_in_words, is_blank, to_last_sentence
-from core.text.delimiters import SegmentName
+from core.text.delimiters import SegmentName, opening_mark
 from core.text.graphemes import head
 
 PROMPT: Final = "assist"
@@ -250,8 +250,8 @@ def _without_echo(asked: AssistRequest, text: str) -> str:
 
 
 def _bare(output: str) -> str:
-    """Return an answer without a code fence around it, and up to the first mark of a section."""
-    text = unfenced(clean(output))
+    """Return an answer without a code fence and the mark of GM_TEXT in front, up to the next mark."""
+    text = unfenced(clean(output)).removeprefix(opening_mark(SegmentName.GM_TEXT)).lstrip()
     mark = _MARK.search(text)
     return text if mark is None else text[: mark.start()].rstrip()
 
