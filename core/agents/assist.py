@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Final
 
+from core.agents.answers.prose import unfenced
 from core.agents.memory.world_lock import roster_text
 from core.agents.role.setup import AgentSetup, total
 from core.config.models.model_config import PromptStyle
@@ -20,7 +21,7 @@ from core.domain.slot import Slot
 from core.text.analysis.repetition import UNSPACED
 from core.text.canonical_json import canonical
 from core.text.cleaning import clean, clean_line, cut_in_words, is_blank, to_last_sentence
-from core.text.delimiters import SegmentName
+from core.text.delimiters import SegmentName, opening_mark
 from core.text.graphemes import head
 
 PROMPT: Final = "assist"
@@ -38,7 +39,6 @@ _TIGHTER: Final = (2, 3)
 _MARK: Final = re.compile(rf"^[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)", re.MULTILINE)
 _IN_WORD: Final = re.compile(rf"[-'’]?(?!{UNSPACED})\w")
 """The beginning of a text that continues the word before it; a script without spaces has no such text."""
-_FENCE: Final = re.compile(r"\A```[^\n]*\n(?P<inner>.*)\n```\Z", re.DOTALL)
 
 
 class Task(StrEnum):
@@ -250,10 +250,8 @@ def _without_echo(asked: AssistRequest, text: str) -> str:
 
 
 def _bare(output: str) -> str:
-    """Return an answer without a code fence around it, and up to the first mark of a section."""
-    text = clean(output).strip()
-    if (fence := _FENCE.match(text)) is not None:
-        text = fence["inner"].strip()
+    """Return an answer without a code fence and the mark of GM_TEXT in front, up to the next mark."""
+    text = unfenced(clean(output)).removeprefix(opening_mark(SegmentName.GM_TEXT)).lstrip()
     mark = _MARK.search(text)
     return text if mark is None else text[: mark.start()].rstrip()
 

@@ -175,15 +175,17 @@ def _up_to_speech_of_others(reply: str, others: Sequence[str]) -> str:
 
 
 def without_speaker_name(text: str, name: str) -> str:
-    """Return a cleaned reply without the character's own name in front; it may be blank then."""
+    """Return a cleaned reply without the character's own name in front or above; it may be blank then."""
     reply = text.strip()
     match = re.match(rf"\s*{_speaker(name)}\s*", reply, re.IGNORECASE)
     return reply if match is None else reply[match.end() :].strip()
 
 
 def _speaker(name: str) -> str:
-    """Return the pattern of a name with a colon behind it."""
-    return rf"[*_]*(?:{_any_form(name)})[*_]*\s*[:：][*_]*"
+    """Return the pattern of a name with a colon behind it, in brackets, or as a heading."""
+    form = f"(?:{_any_form(name)})"
+    heading = rf"(?:#+[ \t]*[*_]*|[*_]+){form}[*_]*[ \t]*(?:\n|\Z)"
+    return rf"(?:[*_]*{form}[*_]*\s*[:：][*_]*|[*_]*\[{form}\][*_]*[ \t]*[:：]?[*_]*|{heading})"
 
 
 def _any_form(name: str) -> str:

@@ -7,7 +7,7 @@ prompt (design 17).
 from dataclasses import dataclass, replace
 from typing import Final
 
-from core.agents.answers.json_output import InvalidMemoryError, read_object
+from core.agents.answers.json_output import InvalidMemoryError, is_true, read_object
 from core.agents.answers.schema import record
 from core.agents.role.prompt_file import load_prompt
 from core.config.models.model_config import PromptStyle
@@ -20,6 +20,7 @@ from core.text.numbers import counted
 
 LONGEST_REASON: Final = 300
 _DECISION: Final = record(reason={"type": "string", "maxLength": LONGEST_REASON}, speaks={"type": "boolean"})
+_KEYS: Final = ("reason", "speaks")
 AFTERTHOUGHT: Final = OutputSchema("afterthought", _DECISION)
 HEARTBEAT: Final = OutputSchema("heartbeat", _DECISION)
 
@@ -55,7 +56,7 @@ def heartbeat(style: PromptStyle, prompts: int) -> SpeakingQuestion:
 def speaks(text: str) -> bool:
     """Whether the answer to a question says so; an answer that cannot be read does not."""
     try:
-        return read_object(text).value.get("speaks") is True
+        return is_true(read_object(text, _KEYS).value.get("speaks"))
     except InvalidMemoryError:
         return False
 
@@ -63,7 +64,7 @@ def speaks(text: str) -> bool:
 def reason_of(text: str) -> str:
     """Return the reason in the answer to a question, as one line; empty where it cannot be read."""
     try:
-        reason = read_object(text).value.get("reason")
+        reason = read_object(text, _KEYS).value.get("reason")
     except InvalidMemoryError:
         return ""
     return head(clean_line(reason), LONGEST_REASON) if isinstance(reason, str) else ""

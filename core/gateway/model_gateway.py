@@ -31,6 +31,7 @@ from core.gateway.lanes import Lane, Lanes, RateLimiter, said_of
 from core.gateway.places import LanePlace
 from core.ledger.ceilings import CeilingGuard
 from core.ledger.prices import PriceBook
+from core.providers.answer import behind_thought
 from core.providers.base import Completion, ModelRequest, Provider, ProviderError, TextDelta
 from core.text.cleaning import StreamCleaner, clean, clean_line, is_blank
 
@@ -198,7 +199,7 @@ class ModelGateway:
             return CallResult("", self.model_label(choice), error, CallRecords())
         total = round((asyncio.get_running_loop().time() - began) * 1000)
         progress.add(progress.cleaner.flush(), on_text)
-        text = "".join(progress.texts)
+        text = behind_thought("".join(progress.texts))
         if error is None and is_blank(text):
             error = ProviderError(
                 ErrorCode.LLM_ERROR,

@@ -1,17 +1,41 @@
 """Collects the stream of one call, and decides whether it counts as an answer (design 8)."""
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum, auto
-from typing import Final, get_args
+from typing import Final, Literal
 
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Usage
 from core.providers.base import Completion, FinishReason, ProviderError
 from core.text.cleaning import clean, clean_line, is_blank
 
-_OPEN: Final = "<think>"
-_CLOSE: Final = "</think>"
+_THOUGHTS: Final = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "<thought>": "</thought>",
+    "<reasoning>": "</reasoning>",
+    "<seed:think>": "</seed:think>",
+    "[THINK]": "[/THINK]",
+    "<|channel|>analysis<|message|>": "<|channel|>final<|message|>",
+}
+"""The marks that models write around a thought, where their server does not take it out."""
+_HEADERS: Final = (
+    *("<|im_start|>", "<|start_header_id|>", "<|begin_of_text|>", "<|assistant|>", "<start_of_turn>model"),
+    *("<|channel|>final<|message|>", "[/INST]", "assistant<|end_header_id|>", "assistant\n"),
+)
+"""Marks of chat templates before an answer."""
+_STRUCK: Final = ("<s>", "</s>")
+"""The last is an end mark too, but not in an answer that strikes something out."""
+_ENDS: Final = (
+    *("<|im_end|>", "<|im_start|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>"),
+    *("<|end|>", "<|return|>", "<|start|>", "<|start_header_id|>"),
+    *("<|user|>", "<|assistant|>", "<|system|>"),
+    *("<end_of_turn>", "<start_of_turn>", "<｜end▁of▁sentence｜>", "<｜User｜>", "[INST]", "[/INST]", "</s>"),
+)
+"""Their marks behind one: a model that writes one is done, whatever it goes on with."""
+_END: Final = re.compile("|".join(map(re.escape, _ENDS)))
 
 
 class _Part(Enum):
@@ -19,51 +43,87 @@ class _Part(Enum):
     THOUGHT = auto()
     GAP = auto()
     ANSWER = auto()
+    END = auto()
 
 
-class ThoughtFilter:
-    """Takes the thoughts out of the beginning of a streamed answer: they are no part of the story.
+class AnswerFilter:
+    """Takes out of a streamed answer the thoughts at its beginning and the marks of a chat template, with all
+    text behind the first mark that follows the answer: they are no part of the story.
 
-    Tags further on are text: a character may speak of them.
+    Tags of thoughts further on are text: a character may speak of them.
     """
 
     def __init__(self) -> None:
         self._part = _Part.BEGINNING
         self._held = ""
-        """Text that may be part of a tag."""
+        """Text that may be part of a mark."""
+        self._closing = ""
+        """The mark that ends the thought."""
+        self._is_struck = False
         self.has_thought = False
         """Whether a thought was begun."""
 
+    @property
+    def is_ended(self) -> bool:
+        """Whether there was a mark behind the answer."""
+        return self._part is _Part.END
+
     def visible(self, text: str) -> str:
         """Return the text of the answer that is known with the next text of the stream."""
-        if self._part is _Part.ANSWER:
-            return text
+        if self._part is _Part.END:
+            return ""
         self._held += text
         if self._part is _Part.BEGINNING:
-            begun = self._held.lstrip()
-            if begun.startswith(_OPEN):
-                self._part, self._held = _Part.THOUGHT, begun[len(_OPEN) :]
-                self.has_thought = True
-            elif not begun or not _OPEN.startswith(begun):
-                return self._answer(is_begun=bool(begun))
+            begun = self._without_headers()
+            opening = next((mark for mark in _THOUGHTS if begun.startswith(mark)), "")
+            if opening:
+                self._part, self._closing = _Part.THOUGHT, _THOUGHTS[opening]
+                self._held, self.has_thought = begun[len(opening) :], True
+            elif begun and any(mark.startswith(begun) for mark in (*_THOUGHTS, *_HEADERS)):
+                return ""
+            elif begun:
+                self._part = _Part.ANSWER
         if self._part is _Part.THOUGHT:
-            _, tag, after = self._held.partition(_CLOSE)
-            self._held = after if tag else self._held[1 - len(_CLOSE) :]
+            _, tag, after = self._held.partition(self._closing)
+            self._held = after if tag else self._held[1 - len(self._closing) :]
             self._part = _Part.GAP if tag else _Part.THOUGHT
         if self._part is _Part.GAP:
             self._held = self._held.lstrip()
-            return self._answer(is_begun=bool(self._held))
-        return ""
+            self._part = _Part.ANSWER if self._held else _Part.GAP
+        return "" if self._part is _Part.THOUGHT else self._up_to_end()
 
     def rest(self) -> str:
         """Return the text that was held back, at the end of the stream."""
-        return "" if self._part is _Part.THOUGHT else self._answer(is_begun=True)
-
-    def _answer(self, *, is_begun: bool) -> str:
         text, self._held = self._held, ""
-        if is_begun:
-            self._part = _Part.ANSWER
+        return "" if self._part is _Part.THOUGHT else text
+
+    def _without_headers(self) -> str:
+        begun = self._held.lstrip()
+        while header := next((mark for mark in _HEADERS if begun.startswith(mark)), ""):
+            self._held = begun = begun[len(header) :].lstrip()
+        return begun
+
+    def _up_to_end(self) -> str:
+        """Return what is known of the held text; its end is held back where it may be part of a mark."""
+        text, self._held = self._held, ""
+        self._is_struck = self._is_struck or _STRUCK[0] in text
+        for end in _END.finditer(text):
+            if not (self._is_struck and end[0] == _STRUCK[1]):
+                self._part = _Part.END
+                return text[: end.start()]
+        at = max(text.rfind("<"), text.rfind("["))
+        if at >= 0 and any(mark.startswith(text[at:]) for mark in (*_ENDS, *_STRUCK)):
+            text, self._held = text[:at], text[at:]
         return text
+
+
+def behind_thought(text: str) -> str:
+    """Return an answer without a thought whose opening mark is missing, as a server may keep it back."""
+    for opening, closing in _THOUGHTS.items():
+        thought, mark, answer = text.partition(closing)
+        if mark and opening not in thought:
+            return answer.lstrip()
+    return text
 
 
 _LONGEST_REFUSAL = 200
@@ -92,11 +152,11 @@ class Answer:
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._thoughts = ThoughtFilter()
+        self._filter = AnswerFilter()
         self._texts: list[str] = []
         self._refusal = ""
         self._has_reasoning = False
-        self._finish_reason: str | None = None
+        self._finish_reason: FinishReason | Literal["error"] | None = None
         self.usage: Usage | None = None
         self.billed: Decimal | None = None
 
@@ -107,12 +167,15 @@ class Answer:
 
     def add(self, piece: AnswerChunk) -> str:
         """Take the next piece, and return its text without thoughts of the model."""
-        text = self._thoughts.visible(piece.text)
+        text = self._filter.visible(piece.text)
         self._texts.append(text)
         if len(self._refusal) <= _LONGEST_REFUSAL:
             self._refusal += piece.refusal
-        self._has_reasoning = self._has_reasoning or piece.has_reasoning or self._thoughts.has_thought
-        self._finish_reason = piece.finish_reason or self._finish_reason
+        self._has_reasoning = self._has_reasoning or piece.has_reasoning or self._filter.has_thought
+        if piece.finish_reason:
+            self._finish_reason = _known(piece.finish_reason)
+        if self._filter.is_ended and self._finish_reason in (None, "length"):
+            self._finish_reason = "stop"
         if piece.usage not in (None, Usage()):  # one without counts takes no earlier ones back
             self.usage = piece.usage
         self.billed = self.billed if piece.billed is None else piece.billed
@@ -121,7 +184,7 @@ class Answer:
 
     def rest(self) -> str:
         """Return the text that may have been the beginning of a thought, once nothing follows."""
-        text = self._thoughts.rest()
+        text = self._filter.rest()
         self._texts.append(text)
         return text
 
@@ -145,7 +208,7 @@ class Answer:
         if self._is_blank():
             raise self._blank_error()
         return Completion(
-            finish_reason=_known(self._finish_reason),
+            finish_reason=self._finish_reason,
             model=self._model,
             usage=self.usage or Usage(),
             billed=self.billed,
@@ -186,5 +249,18 @@ def cut_off(usage: Usage | None = None, billed: Decimal | None = None) -> Provid
     )
 
 
-def _known(reason: str) -> FinishReason:
-    return next((known for known in get_args(FinishReason) if known == reason), "other")
+def _known(reason: str) -> FinishReason | Literal["error"]:
+    """Return the meaning of a reason, of which services behind a gateway pass on their own words."""
+    word = reason.lower().partition(":")[0].strip()
+    return next((known for known, words in _REASONS.items() if word in words), "other")
+
+
+_REASONS: Final[dict[FinishReason | Literal["error"], tuple[str, ...]]] = {
+    "stop": ("stop",),
+    "length": ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"),
+    "content_filter": (
+        *("content_filter", "content_filtered", "safety", "recitation", "prohibited_content", "blocklist"),
+        *("refusal", "sensitive"),
+    ),
+    "error": ("error", "abort", "network_error", "insufficient_system_resource"),
+}

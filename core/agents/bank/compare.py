@@ -86,8 +86,8 @@ def as_many_as_fit(setup: AgentSetup, questions: Sequence[Comparison]) -> int:
 
 def read_match(text: str, questions: Sequence[Comparison]) -> list[Item | None]:
     """Return the item that each new one is the same as; raise InvalidMemoryError without any answer."""
-    answer = read_object(text).value
-    chosen = [line(answer, f"n{number}", 10) for number in range(1, len(questions) + 1)]
+    answer = read_object(text, _numbers(questions)).value
+    chosen = [_letter(answer, number) for number in _numbers(questions)]
     if not any(chosen):
         raise InvalidMemoryError(["The object has no key n1, n2, …, one for each number."])
     return [
@@ -101,8 +101,8 @@ def read_update(text: str, questions: Sequence[Comparison]) -> list[Update]:
 
     Where the answer has no text, the new item's own counts.
     """
-    answer = read_object(text).value
-    entries = [answer.get(f"n{number}") for number in range(1, len(questions) + 1)]
+    answer = read_object(text, _numbers(questions)).value
+    entries = [answer.get(number) for number in _numbers(questions)]
     if not any(isinstance(entry, Mapping) for entry in entries):
         raise InvalidMemoryError(["The object has no key n1, n2, …, with an object for each number."])
     return [_update(entry, one.new) for entry, one in zip(entries, questions, strict=True)]
@@ -111,7 +111,7 @@ def read_update(text: str, questions: Sequence[Comparison]) -> list[Update]:
 def _update(entry: object, new: Item) -> Update:
     if not isinstance(entry, Mapping):
         return Update(Change.NONE)
-    change = line(entry, "change", 20)
+    change = line(entry, "change", 20).lower()
     kept = Change(change) if change in set(Change) else Change.NONE
     text = line(entry, "text", LONGEST_TEXT)
     return Update(kept, new.text if is_blank(text) else text)
@@ -129,6 +129,18 @@ def _choices(number: int, one: Comparison) -> str:
 
 def _pair(number: int, one: Comparison) -> str:
     return f"{number}. OLD {_text(one.known[0])}\n   NEW {_text(one.new)}"
+
+
+def _numbers(questions: Sequence[Comparison]) -> list[str]:
+    """Return the keys of an answer."""
+    return [f"n{number}" for number in range(1, len(questions) + 1)]
+
+
+def _letter(answer: Mapping[str, object], number: str) -> str:
+    """Return the letter that an answer has for a number, or another word; null is its word for none."""
+    if number in answer and answer[number] is None:
+        return _NONE
+    return line(answer, number, LONGEST_TEXT).lower().partition(".")[0].strip("()[] ")
 
 
 def _letters(one: Comparison) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from core.agents.answers.json_output import InvalidMemoryError, read_object
+from core.agents.answers.json_output import InvalidMemoryError, is_true, prompt_of, read_object
 from core.agents.answers.schema import Schema, one_of, record
 from core.agents.bank.findings import Finding
 from core.domain.bank.details import (
@@ -31,6 +31,7 @@ from core.domain.story.event import Event
 from core.text.cleaning import clean_line, without_half_pairs
 from core.text.graphemes import head
 from core.text.name_list import name_key
+from core.text.numbers import number_of
 
 LONGEST_SCANNED_NAME: Final = 80
 LONGEST_TEXT: Final = 400
@@ -128,23 +129,27 @@ def read_scan(text: str, cast: Mapping[str, Slot]) -> list[Finding]:
     """Return what an answer found; entries that say nothing are passed over.
 
     `cast` are the names that mean a character, by their `name_key`. Raise InvalidMemoryError for an answer
-    that has none of the lists.
+    that has none of the lists, or no entry that is an object.
     """
-    answer = read_object(text).value
+    answer = read_object(text, _LISTS).value
     if not any(isinstance(answer.get(name), list) for name in _LISTS):
         raise InvalidMemoryError([f"The object has none of the lists {', '.join(_LISTS)}."])
     found: list[Finding] = []
+    are_objects: set[bool] = set()
     for kind, read in _LISTS.items():
         listed = answer.get(kind)
         for entry in listed[:MOST_READ] if isinstance(listed, list) else ():
+            are_objects.add(isinstance(entry, Mapping))
             if isinstance(entry, Mapping):
                 found += _finding(entry, read(entry), cast)
+    if are_objects == {False}:
+        raise InvalidMemoryError(["The entries of the lists are not objects."])
     return found
 
 
 def _finding(entry: Mapping[str, object], details: Details, cast: Mapping[str, Slot]) -> list[Finding]:
-    prompt, words = entry.get("prompt"), line(entry, "words", LONGEST_QUOTE)
-    if not isinstance(prompt, int) or isinstance(prompt, bool) or not words:
+    prompt, words = prompt_of(entry.get("prompt")), line(entry, "words", LONGEST_QUOTE)
+    if prompt is None or not words:
         return []
     about = cast.get(name_key(line(entry, "who", LONGEST_SCANNED_NAME)))
     if about is None and isinstance(details, StateDetails | TraitDetails):
@@ -198,7 +203,7 @@ def _place(entry: Mapping[str, object]) -> Details:
 
 
 def _trait(entry: Mapping[str, object]) -> Details:
-    success = _WORKED.get(line(entry, "worked", LONGEST_SCANNED_NAME))
+    success = _WORKED.get(line(entry, "worked", LONGEST_SCANNED_NAME).lower())
     used = Performance(success_rate=success, average_duration_ms=_duration(entry))
     steps, prerequisites, outcomes = (
         _texts(entry, name, LONGEST_VALUE, MOST_LISTED) for name in ("steps", "prerequisites", "outcomes")
@@ -213,21 +218,21 @@ def _trait(entry: Mapping[str, object]) -> Details:
 
 
 def _thread(entry: Mapping[str, object]) -> Details:
-    category = line(entry, "category", LONGEST_SCANNED_NAME)
+    category = line(entry, "category", LONGEST_SCANNED_NAME).capitalize()
     return ThreadDetails(
         category=ThreadCategory(category) if category in set(ThreadCategory) else ThreadCategory.CONCERN,
         stakes=line(entry, "stakes", LONGEST_TEXT),
-        is_closed=entry.get("is_closed") is True,
+        is_closed=is_true(entry.get("is_closed")),
         exposure_desired=_wanted(entry),
     )
 
 
 def _state(entry: Mapping[str, object]) -> Details:
-    aspect = line(entry, "aspect", LONGEST_SCANNED_NAME)
+    aspect = line(entry, "aspect", LONGEST_SCANNED_NAME).lower()
     return StateDetails(
         aspect=Aspect(aspect) if aspect in set(Aspect) else Aspect.OTHER,
         other=line(entry, "other", LONGEST_SCANNED_NAME),
-        is_over=entry.get("is_over") is True,
+        is_over=is_true(entry.get("is_over")),
     )
 
 
@@ -287,20 +292,15 @@ def _texts(entry: Mapping[str, object], key: str, longest: int, most: int) -> tu
     return tuple(head(text, longest) for text in texts if text)[:most]
 
 
-def _number(entry: Mapping[str, object], key: str) -> float | None:
-    value = entry.get(key)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
 def _wanted(entry: Mapping[str, object]) -> float | None:
     """Return how much the cast wants to come back to something; None where the answer does not say."""
-    value = _number(entry, "exposure_desired")
-    return None if value is None else min(_STEPS, max(0, value)) / _STEPS
+    value = number_of(entry.get("exposure_desired"), 0, _STEPS)
+    return None if value is None else value / _STEPS
 
 
 def _duration(entry: Mapping[str, object]) -> int | None:
     """Return in milliseconds how long something took in the story; None where the answer does not say."""
-    value = _number(entry, "minutes")
+    value = number_of(entry.get("minutes"), 0, LONGEST_MS)
     if value is None or not 0 < value <= LONGEST_MS / _MINUTE:
         return None
     return max(1, round(value * _MINUTE))
@@ -308,18 +308,14 @@ def _duration(entry: Mapping[str, object]) -> int | None:
 
 def _share(entry: Mapping[str, object], key: str) -> float:
     """Return a step as a share; one half where the answer has none."""
-    value = _number(entry, key)
-    if value is None:
-        return 0.5
-    return min(_STEPS, max(1, value)) / _STEPS
+    value = number_of(entry.get(key), 1, _STEPS)
+    return 0.5 if value is None else value / _STEPS
 
 
 def _feeling(entry: Mapping[str, object]) -> float:
     """Return a feeling from -1 to 1; none where the answer has none."""
-    value = _number(entry, "sentiment")
-    if value is None:
-        return 0.0
-    return min(_FEELINGS, max(-_FEELINGS, value)) / _FEELINGS
+    value = number_of(entry.get("sentiment"), -_FEELINGS, _FEELINGS)
+    return 0.0 if value is None else value / _FEELINGS
 
 
 def _text(most: int) -> Schema:

@@ -120,10 +120,13 @@ def unknown_names(events: Sequence[Event], known: Known) -> dict[str, str]:
     return found
 
 
+_PARTS: Final = frozenset({"items", "states", "quotes", "threads", "names"})
+
+
 def read_small_scan(text: str, part: ScanPart, known: Known) -> list[Finding]:
     """Return what a very small model picked; raise InvalidMemoryError if it is not JSON."""
-    answer = read_object(text).value
-    if not {"items", "states", "quotes", "threads", "names"} & answer.keys():
+    answer = read_object(text, _PARTS).value
+    if not _PARTS & answer.keys():
         raise InvalidMemoryError(["The object has none of the parts that were asked for."])
     found = [_picked(entry, _details(entry)) for entry in _entries(answer, "items")]
     found += [_state(entry, part.analyse) for entry in _entries(answer, "states")]

@@ -109,7 +109,7 @@ def parse(
 
     `source_length` is the length of the chunk's transcript in characters.
     """
-    answer = read_object(text)
+    answer = read_object(text, TurnDelta.model_fields)
     truth: dict[str, object] = {
         "memory_type": BlockType.TURN_DELTA.value,
         "range": overridden(answer.value.get("range"), range_json(chunk)),

@@ -66,7 +66,7 @@ def output_schema(session: Session, tab1: Tab1Inputs, choice: ModelConfig) -> Ou
 
 def parse(text: str, session: Session, style: PromptStyle) -> ParsedMemory:
     """Return the memory of the lock; raise InvalidMemoryError when it cannot be stored."""
-    answer = read_object(text)
+    answer = read_object(text, WorldChapterLock.model_fields)
     truth = {
         "memory_type": BlockType.WORLD_CHAPTER_LOCK.value,
         "agents": _with_roster(answer.value.get("agents"), session),

@@ -7,15 +7,16 @@ change is dropped whose words are not in the event that it names, among those th
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Final
 
-from core.agents.answers.json_output import InvalidMemoryError, read_object
+from core.agents.answers.json_output import InvalidMemoryError, prompt_of, read_object
 from core.agents.proposals.asking import LONGEST_PROPOSED_NAME, LONGEST_QUOTE, LONGEST_TEXT, About, Sheet
+from core.domain.bank.evidence import DASHES
 from core.domain.story.event import Event
 from core.text.analysis.repetition import words_of
 from core.text.cleaning import QUOTE_MARKS, clean, clean_line, is_blank
 from core.text.graphemes import head
+from core.text.numbers import number_of
 
 MOST_READ: Final = 20
 """Entries of a list that are read; no question asks for as many."""
@@ -56,7 +57,7 @@ class FoundChanges:
 
 def read_gaps(text: str, sheet: Sheet) -> FoundGaps:
     """Return what an answer proposes; raise InvalidMemoryError where it has nothing that is missing."""
-    answer = read_object(text).value
+    answer = read_object(text, ("short_description", "traits", "topics")).value
     short = "" if sheet.has_short_description else head(_line(answer.get("short_description")), LONGEST_TEXT)
     found = FoundGaps(
         short,
@@ -72,7 +73,7 @@ def read_questions(text: str, topics: Sequence[str]) -> Mapping[str, str]:
     """Return a question for each topic that an answer has one for."""
     wanted = {_key(topic): topic for topic in topics}
     found: dict[str, str] = {}
-    for entry in _entries(read_object(text).value, "questions"):
+    for entry in _entries(text, "questions"):
         topic = wanted.get(_key(_line(entry.get("topic"))))
         question = head(_line(entry.get("question")), LONGEST_TEXT)
         if topic is not None and not is_blank(question):
@@ -89,7 +90,7 @@ def read_changes(text: str, events: Sequence[Event]) -> FoundChanges:
     """
     found: list[FoundChange] = []
     unfounded = 0
-    for entry in _entries(read_object(text).value, "changes"):
+    for entry in _entries(text, "changes"):
         change = _change(entry, events)
         if change is None:
             unfounded += 1
@@ -99,7 +100,7 @@ def read_changes(text: str, events: Sequence[Event]) -> FoundChanges:
 
 
 def event_of(quote: str, prompt_index: int | None, events: Sequence[Event]) -> Event | None:
-    """Return the event that has these words, apart from white space and quotation marks."""
+    """Return the event that has these words, apart from white space, quotation marks and kinds of dashes."""
     wanted = _bare(quote)
     for event in events:
         text = _bare(event.text)
@@ -110,9 +111,9 @@ def event_of(quote: str, prompt_index: int | None, events: Sequence[Event]) -> E
 
 
 def _change(entry: Mapping[str, object], events: Sequence[Event]) -> FoundChange | None:
-    about = _line(entry.get("about"))
+    about = _line(entry.get("about")).lower()
     prompt = entry.get("prompt")
-    number = prompt if isinstance(prompt, int) and not isinstance(prompt, bool) else None
+    number = prompt_of(prompt)
     quote = head(_line(entry.get("quote")), LONGEST_QUOTE)
     text = head(_text(entry.get("text")), LONGEST_TEXT)
     is_known = about in set(About)
@@ -167,8 +168,9 @@ def _items(
     return items
 
 
-def _entries(answer: Mapping[str, object], key: str) -> list[Mapping[str, object]]:
-    listed = answer.get(key)
+def _entries(text: str, key: str) -> list[Mapping[str, object]]:
+    listed = read_object(text, (key,)).value.get(key)
+    listed = [listed] if isinstance(listed, Mapping) else listed
     if not isinstance(listed, list):
         raise InvalidMemoryError([f"`{key}` is not a list."])
     entries = [entry for entry in listed[:MOST_READ] if isinstance(entry, Mapping)]
@@ -178,14 +180,18 @@ def _entries(answer: Mapping[str, object], key: str) -> list[Mapping[str, object
 
 
 def _number(value: object, least: float) -> float:
-    is_finite = not isinstance(value, float) or isfinite(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not is_finite:
+    number = number_of(value, least, 1)
+    if number is None:
         return 0.5 if least == 0 else 0.0
-    return round(float(min(1, max(least, value))), 2)
+    return round(float(number), 2)
 
 
 def _bare(text: str) -> str:
-    kept = "".join(char for char in unicodedata.normalize("NFKC", text) if char not in QUOTE_MARKS)
+    kept = "".join(
+        "-" if char in DASHES else char
+        for char in unicodedata.normalize("NFKC", text)
+        if char not in QUOTE_MARKS
+    )
     return " ".join(kept.split())
 
 

@@ -15,6 +15,7 @@ LONGEST_WORDS: Final = 500
 FEWEST_LETTERS: Final = 3
 """Letters or digits that quoted words have at least: less would be found anywhere."""
 _ENDS: Final = " .,;:…"
+DASHES: Final = "‐‑‒–—―−"
 _OF_WORDS: Final = re.compile(rf"(?!{UNSPACED})\w")
 
 
@@ -43,7 +44,8 @@ def find_words(text: str, words: str) -> tuple[int, int] | None:
     """Return start and end of `words` in `text`; None if they are not there, or are too few.
 
     White space and quotation marks do not count, nor do marks that end a sentence after the last word, nor
-    whether a letter and its accent are one character or two. Case counts: a model that quotes copies it.
+    which dash it is, nor whether a letter and its accent are one character or two. Case counts: a model that
+    quotes copies it.
     """
     wanted, _ = _bare(words)
     wanted = wanted.strip(_ENDS)
@@ -89,6 +91,6 @@ def _bare(text: str) -> tuple[str, list[Span]]:
             if not kept or kept[-1] == " ":
                 continue
             character = " "
-        kept.append(character)
+        kept.append("-" if character in DASHES else character)
         places.append(sources[place])
     return "".join(kept), places

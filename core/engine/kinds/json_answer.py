@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from core.agents.answers.json_output import InvalidMemoryError, ParsedMemory
+from core.agents.answers.json_output import InvalidMemoryError, ParsedMemory, is_whole
 from core.agents.context_builder import Context, repair_context
 from core.config.models.model_config import ModelConfig
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -96,7 +96,7 @@ async def _try(
     result = await calls.make(context, choice)
     if result.error is not None:
         return Tried(Failed(result.error, result.retry_after), result.call_records)
-    if result.finish_reason == "length":
+    if result.finish_reason == "length" and not is_whole(result.text):
         error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
         return Tried(Failed(error), result.call_records.marked(error))
     try:

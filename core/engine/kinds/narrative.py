@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from core.agents.answers.prose import unfenced
 from core.config.models.model_config import ModelConfig, PromptStyle
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
@@ -127,10 +128,11 @@ def _error_in(result: CallResult, style: PromptStyle) -> StoryEngineError | None
 def _prose(text: str, choice: ModelConfig, told: Sequence[str], canon: str) -> tuple[str, tuple[str, ...]]:
     """Return what is kept of the answer for a part, and in words what is not; `told` are the parts before.
 
-    Only a small model's answer is cut: where it breaks off, where it speaks of its input, and where it
-    repeats what the chapter has. Of a part that only repeats, nothing is left.
+    A code fence around the whole is not. Only a small model's answer is cut: where it breaks off, where it
+    speaks of its input, and where it repeats what the chapter has. Of a part that only repeats, nothing is
+    left.
     """
-    text = text.strip()
+    text = unfenced(text)
     if choice.style is not PromptStyle.SMALL:
         return text, ()
     whole = to_last_sentence(text)

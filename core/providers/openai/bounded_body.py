@@ -4,6 +4,7 @@ A compressed body, which was not asked for, is not read: a bound on its bytes do
 """
 
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -24,6 +25,7 @@ _SILENT: Final = frozenset({b"id", b"event", b"retry"})
 """Fields of an event besides its data, of which chat completions make no use."""
 _COMPRESSIONS: Final = frozenset({"gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"})
 """Content encodings that compress; gateways send others, such as `none`, so that nothing in between does."""
+_ERROR_OBJECT: Final = re.compile(rb'\s*\{\s*"object"\s*:\s*"error"')
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
@@ -73,10 +75,15 @@ class DataLines(ReadBody):
 
 
 def _data_of(line: bytes) -> bytes:
-    """Return a line of a stream of events; nothing in place of a field that is not data, or is empty."""
+    """Return a line of a stream of events; nothing in place of a field that is not data, or is empty.
+
+    An error that is an object of its own, as vLLM sends it, is put where the SDK looks for one.
+    """
     line = line.removeprefix(_BYTE_ORDER_MARK)
     name, _, value = line.partition(b":")
     name = name.rstrip(b"\r\n")
+    if name == b"data" and _ERROR_OBJECT.match(value):
+        return b'data: {"error": %b}\n' % value.strip()
     return b"" if name in _SILENT or (name == b"data" and not value.strip()) else line
 
 

@@ -21,7 +21,8 @@ _REASONING = re.compile(r"(?:^|/)(?:o\d|gpt-5)(?!.*-chat)")
 _REFUSING_STATUS = frozenset({400, 404, 422, 501})
 _REFUSAL = re.compile(
     r"unsupported|not support|n't support|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)"
-    r"|not permitted|not allowed|not available|no endpoints|extra_forbidden"
+    r"|not permitted|not allowed|not available|no endpoints|extra_forbidden|deprecated|cannot both"
+    r"|may only be|only \S{1,9} is allowed"
 )
 
 
@@ -74,6 +75,12 @@ def adapted(dialect: Dialect, fault: ServiceFault, request: ModelRequest) -> Dia
     names = f"{fault.param} {fault.words}".lower()
     if request.schema is not None and _is_about_schema(names) and dialect.schema_mode < SchemaMode.NOTE:
         return replace(dialect, schema_mode=SchemaMode(dialect.schema_mode + 1))
+    if (
+        request.schema is not None
+        and "json_validate_failed" in names
+        and dialect.schema_mode < SchemaMode.NOTE
+    ):
+        return replace(dialect, schema_mode=SchemaMode.NOTE)  # Groq threw an answer away that we may read
     if not _REFUSAL.search(names):
         return None
     if dialect.takes_stream_options and re.search(r"stream_options|include_usage", names):
@@ -95,7 +102,7 @@ def adapted(dialect: Dialect, fault: ServiceFault, request: ModelRequest) -> Dia
 
 
 def _is_about_schema(names: str) -> bool:
-    return bool(re.search(r"response_format|json_schema|json_object|structured output|guided|grammar", names))
+    return bool(re.search(r"response.?format|schema|json_object|structured output|guided|grammar", names))
 
 
 def parameters(request: ModelRequest, dialect: Dialect) -> dict[str, object]:

@@ -20,7 +20,7 @@ KEY_HINT = "Set STORYENGINE_API_KEY, or store the key with `storyengine model ke
 URL_HINT = "When it happens again, check STORYENGINE_BASE_URL."
 _LONGEST_QUOTE = 240
 _SHORTEST_SECRET = 6
-"""Characters of a header's value; a shorter one is no secret, and may be a part of any word."""
+"""Characters of a key or a header; a shorter one is no secret, and may be a part of any word."""
 _SECRETS = re.compile(
     r"(?i)(?:bearer|basic)\s+[\w.~+/*=-]+"
     r"|(?:authorization|api[ _-]?key|x-api-key)\s*[\"']?\s*[:=]\s*[\"']?[^\s\"',}]+"
@@ -30,11 +30,21 @@ _OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|maximum context length|context length exceeded"
     r"|exceeds? (?:the )?(?:available |model'?s? )?context|prompt is too long|context window"
     r"|too large to process"  # llama.cpp, of a text whose vector is wanted
+    r"|context length of only|greater than the context length|maximum (?:prompt|model) length"
+    r"|(?:input|prompt) is too long|input token count|prompt token count|too many tokens|exceeded model token"
+    r"|prompt exceeds|input length should be|max_seq_len|`inputs` (?:tokens|must have)"
 )
 _FILTERED = re.compile(r"content_?filter|content_policy|content management policy|moderation|flagged")
 _NO_CREDIT = re.compile(
     r"insufficient_(?:quota|credit|balance|funds)|billing_|credit_balance|credits?_exhausted"
     r"|credit balance|(?:insufficient|out of|not enough|no|requires more) (?:credits?|balance|funds)"
+)
+
+
+_BAD_KEY = re.compile(r"(?:invalid|incorrect) api[ _]key|api[ _]key (?:is )?(?:not valid|invalid)")
+_CAP = re.compile(r"max_(?:completion_|output_|new_)?tokens")
+_WAIT = re.compile(
+    r"(?:try again|retry) in (?:(?P<minutes>\d{1,4})m)?(?P<number>\d{1,9}(?:\.\d{1,9})?)(?P<unit>ms|s)\b"
 )
 
 
@@ -64,17 +74,28 @@ class ServiceFault:
 
 
 def read_fault(status: int | None, body: object, headers: Mapping[str, str]) -> ServiceFault:
-    """Return the fault in a decoded error body: OpenAI's shape, FastAPI's `detail`, or a bare text."""
+    """Return the fault in a decoded error body: OpenAI's shape, FastAPI's `detail`, or a bare text.
+
+    It may be in a list (Google), or in the message (Mistral); a gateway has the words of the service that it
+    asked in the metadata (OpenRouter).
+    """
+    if isinstance(body, list) and len(body) == 1 and isinstance(body[0], Mapping):
+        body = body[0]
     fields = cast("Mapping[str, object]", body) if isinstance(body, Mapping) else {"message": body}
     inner = fields.get("error")
     if isinstance(inner, Mapping):
         fields = cast("Mapping[str, object]", inner)
+    said, behind = fields.get("message"), fields.get("metadata")
+    if isinstance(said, Mapping):
+        fields = {**fields, "message": said.get("detail")}
 
     def text(*names: str) -> str:
         values = (fields.get(name) for name in names)
         return next((str(value) for value in values if isinstance(value, str | int | list) and value), "")
 
-    code = text("code")
+    code, message = text("code"), text("message", "error", "detail")
+    if isinstance(behind, Mapping) and isinstance(raw := behind.get("raw"), str) and raw:
+        message = f"{message}: {raw}"
     if status is None and re.fullmatch(r"[45]\d\d", code):
         status = int(code)
     return ServiceFault(
@@ -82,15 +103,15 @@ def read_fault(status: int | None, body: object, headers: Mapping[str, str]) -> 
         code=code,
         kind=text("type"),
         param=text("param"),
-        message=text("message", "error", "detail"),
-        retry_after=retry_after_seconds(headers, datetime.now(UTC)),
+        message=message,
+        retry_after=retry_after_seconds(headers, datetime.now(UTC), message),
     )
 
 
-def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:
+def retry_after_seconds(headers: Mapping[str, str], now: datetime, message: str = "") -> float | None:
     """Return how many seconds the service asks us to wait, from any of the three ways of saying so.
 
-    What is no number and no date counts as not said.
+    What is no number and no date counts as not said; the message of the error may say it then.
     """
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
         return bounded_wait(milliseconds / 1000)
@@ -103,7 +124,11 @@ def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | No
             until = until.replace(tzinfo=UTC)
         return bounded_wait((until - now).total_seconds())
     except (ValueError, OverflowError):
+        said = _WAIT.search(message.lower())
+    if said is None:
         return None
+    seconds = float(said["number"]) / (1000 if said["unit"] == "ms" else 1)
+    return bounded_wait(60 * int(said["minutes"] or 0) + seconds)
 
 
 def _number(value: str | None) -> float | None:
@@ -123,6 +148,8 @@ def code_of(fault: ServiceFault) -> ErrorCode:
         return ErrorCode.LLM_CONTEXT_OVERFLOW
     if status in (None, 400, 403, 422) and _FILTERED.search(words):
         return ErrorCode.LLM_CONTENT_FILTERED
+    if status == 400 and _BAD_KEY.search(words):
+        return ErrorCode.LLM_AUTH_ERROR
     if status is None:
         return _code_by_name(words)
     if status in _BY_STATUS:
@@ -182,7 +209,7 @@ def scrub(text: str, secrets: RedactedValues) -> str:
     for header in sorted(secrets.headers, key=len, reverse=True):
         if len(header) >= _SHORTEST_SECRET:
             line = line.replace(header, "[header]")
-    if secrets.key:
+    if len(secrets.key) >= _SHORTEST_SECRET:
         line = line.replace(secrets.key, "[key]")
     line = _SECRETS.sub("[key]", line)
     return line if len(line) <= _LONGEST_QUOTE else line[:_LONGEST_QUOTE] + "…"
@@ -214,6 +241,10 @@ def _hint(code: ErrorCode, fault: ServiceFault) -> str:
             return KEY_HINT
         case ErrorCode.LLM_RATE_LIMITED if fault.retry_after:
             return f"The service asks to wait {math.ceil(fault.retry_after)} s."
+        case ErrorCode.LLM_REQUEST_ERROR | ErrorCode.LLM_CONTEXT_OVERFLOW if _CAP.search(fault.words):
+            return "F6 has the length of each agent's answers (tokens out); a lower one may be accepted."
+        case _ if "roles must alternate" in fault.words:
+            return "Set alternate_roles = true for its account in config.toml."
         case ErrorCode.LLM_REQUEST_ERROR:
             return "The settings STORYENGINE_MODEL and STORYENGINE_BASE_URL say what is asked and where."
         case _:

@@ -148,7 +148,7 @@ def _text_of(entry: Entry, request: ModelRequest) -> str:
         case Fault.WHITE_SPACE:
             return " \n\t\u200b \n"
         case Fault.INVALID_JSON:
-            return '{"memory_type": [unclosed, "quote: }\n' + text[: len(text) // 2]
+            return '{"memory_type": [unclosed, "quote: }\n' + text[1 : len(text) // 2]
         case Fault.WRONG_SHAPE:
             return '{"memory_type": 7, "surprise": ["not", "what", "was", "asked"]}'
         case Fault.TRUNCATED | Fault.CUT:

@@ -156,6 +156,11 @@ def test_an_addition_that_begins_as_the_text_does_is_no_copy_of_it(
     assert read(asked(task, text), output) == taken
 
 
+def test_a_proposal_in_the_marks_of_the_text_that_it_is_for_is_taken_without_them() -> None:
+    output = "=== GM_TEXT ===\nA shorter text.\n=== END GM_TEXT ==="
+    assert read(asked(Task.REWRITE, note="Shorter."), output) == "A shorter text."
+
+
 @pytest.mark.parametrize(
     ("task", "output", "why"),
     [

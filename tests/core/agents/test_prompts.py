@@ -301,7 +301,7 @@ def test_the_example_of_a_small_prompt_is_valid_memory(
 ) -> None:
     example = load_prompt(role, PromptStyle.SMALL).example
     assert example is not None
-    payload = read_object(example[1]).value
+    payload = read_object(example[1], model.model_fields).value
     model.model_validate(payload)
     assert dict(keys_in(payload)).items() <= seed.items()
 

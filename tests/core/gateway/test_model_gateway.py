@@ -109,6 +109,12 @@ async def test_a_call_is_written_down_with_what_went_out_what_came_back_and_what
     assert Content.of("Go on.").hash in texts[artifact.input_ref]
 
 
+async def test_a_thought_that_comes_without_its_opening_mark_is_no_part_of_an_answer() -> None:
+    result = await call(StepModel(*said("She ", "knows.\n</th", "ink>\n\nI nod."), END))
+    assert result.text == "I nod."
+    assert "I nod." in [content.text for content in result.call_records.contents]
+
+
 async def test_what_the_service_does_not_take_is_on_record_beside_what_did_not_fit() -> None:
     end = replace(END, refused_fields=("temperature", "stop"))
     result = await call(StepModel(*said("I nod."), end))

@@ -82,3 +82,33 @@ def test_an_answer_that_was_broken_off_or_withheld_is_an_error(
     pieces: list[AnswerChunk], code: ErrorCode
 ) -> None:
     assert refused(*pieces).code is code
+
+
+@pytest.mark.parametrize("reason", ["length", "MAX_TOKENS", "max_tokens", "model_length"])
+def test_an_answer_that_was_cut_off_is_known_in_the_words_of_every_service(reason: str) -> None:
+    assert ended(AnswerChunk(text="I n", finish_reason=reason)).finish_reason == "length"
+
+
+@pytest.mark.parametrize("reason", ["stop", "STOP", "end_turn", "eos", "tool_calls"])
+def test_an_answer_that_ended_for_another_reason_is_whole(reason: str) -> None:
+    assert ended(AnswerChunk(text="I nod.", finish_reason=reason)).finish_reason in ("stop", "other")
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [
+        ("SAFETY", ErrorCode.LLM_CONTENT_FILTERED),
+        ("content_filter: RECITATION", ErrorCode.LLM_CONTENT_FILTERED),
+        ("refusal", ErrorCode.LLM_CONTENT_FILTERED),
+        ("insufficient_system_resource", ErrorCode.LLM_SERVER_ERROR),
+    ],
+)
+def test_an_answer_that_was_withheld_is_none_in_the_words_of_every_service(
+    reason: str, code: ErrorCode
+) -> None:
+    assert refused(AnswerChunk(text="I n", finish_reason=reason)).code is code
+
+
+@pytest.mark.parametrize("end", [AnswerChunk(finish_reason="length"), AnswerChunk()])
+def test_an_answer_that_ran_on_behind_its_end_is_whole(end: AnswerChunk) -> None:
+    assert ended(AnswerChunk(text="I nod.<|im_end|>\n<|im_start|>user"), end).finish_reason == "stop"

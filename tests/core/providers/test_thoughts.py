@@ -4,11 +4,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.providers.answer import ThoughtFilter
+from core.providers.answer import AnswerFilter, behind_thought
 
 
 def seen(pieces: list[str]) -> tuple[list[str], bool]:
-    thoughts = ThoughtFilter()
+    thoughts = AnswerFilter()
     return [*map(thoughts.visible, pieces), thoughts.rest()], thoughts.has_thought
 
 
@@ -52,9 +52,55 @@ def test_an_answer_without_thoughts_is_shown_at_once(text: str) -> None:
 
 
 def test_of_a_long_thought_little_is_kept() -> None:
-    thoughts = ThoughtFilter()
+    thoughts = AnswerFilter()
     thoughts.visible("<think>")
     for _ in range(1_000):
         assert thoughts.visible("and then " * 100) == ""
     assert len(thoughts._held) < len("</think>")
     assert thoughts.visible("</think>I nod.") == "I nod."
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("<thinking>She knows.</thinking>\n\nI nod.", "I nod."),
+        ("<thought>She knows.</thought>I nod.", "I nod."),
+        ("[THINK]She knows.[/THINK]I nod.", "I nod."),
+        (
+            "<|channel|>analysis<|message|>She knows.<|end|><|start|>assistant<|channel|>final<|message|>"
+            "I nod.<|return|>",
+            "I nod.",
+        ),
+        ("I nod.<|im_end|>", "I nod."),
+        ("I nod.</s>", "I nod."),
+        ("I nod.<|im_end|>\n<|im_start|>user\nAnd then?", "I nod."),
+        ("I nod.<end_of_turn>\n<start_of_turn>user", "I nod."),
+        ("I nod. [/INST] And you nod.", "I nod. "),
+        ("<think>\n\n</think>\n\nI nod.<|eot_id|>", "I nod."),
+        ("<|im_start|>assistant\nI nod.<|im_end|>", "I nod."),
+        ("<|start_header_id|>assistant<|end_header_id|>\n\nI nod.", "I nod."),
+        ("assistant\n\nI nod.", "I nod."),
+        ("<|im_start|>assistant\n<think>She knows.</think>I nod.", "I nod."),
+        ("[/INST] I nod.", "I nod."),
+        ("<|im_end|>", ""),
+        ("I cross <s>her</s> name out.", "I cross <s>her</s> name out."),
+        ("I write a <|b|> and [INS", "I write a <|b|> and [INS"),
+        ("<thinks> I nod.", "<thinks> I nod."),
+    ],
+)
+def test_thoughts_and_the_marks_of_a_chat_template_are_no_part_of_an_answer(said: str, answer: str) -> None:
+    for pieces in ([said], list(said), [said[:7], said[7:]]):
+        shown, _ = seen(pieces)
+        assert "".join(shown).lstrip() == answer
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("She knows. I should nod.\n</think>\n\nI nod.", "I nod."),
+        ("I say <think>aloud</think>", "I say <think>aloud</think>"),
+        ("I nod.", "I nod."),
+    ],
+)
+def test_a_thought_whose_beginning_a_server_kept_is_no_part_of_an_answer(said: str, answer: str) -> None:
+    assert behind_thought(said) == answer

@@ -158,6 +158,16 @@ async def test_a_text_that_was_cut_or_is_blank_leaves_every_draft_as_it_was(
         assert [draft.version for draft in await store.drafts(session.id)] == [1, 2]
 
 
+async def test_a_draft_has_no_code_fence_around_it(store: PostgresStore) -> None:
+    match = ScriptMatch.model_validate(MATCHES[RequestKind.NARRATIVE])
+    provider = ScriptedProvider(Script(reply=(Entry(match=match, text="```markdown\nThe ferry sank.\n```"),)))
+    async with chapter(store, provider) as session:
+        await play_to_the_end(session, 1)
+        await done(session, await session.build_narrative())
+        [draft] = await store.drafts(session.id)
+        assert draft.text == "The ferry sank."
+
+
 async def test_a_chapter_in_which_nothing_was_played_has_nothing_to_tell(store: PostgresStore) -> None:
     async with chapter(store) as session:
         await session.end_chapter()

@@ -113,7 +113,7 @@ def test_any_output_is_memory_or_invalid(text: str) -> None:
 def test_strings_are_cleaned() -> None:
     text = changed(canon_locks=["\x1b[31mThe bridge\x00 is gone.\x1b[0m\u202e"])
     assert delta(text)["canon_locks"] == ["The bridge is gone."]
-    assert read_object('{"a": {"b": ["\\ud800x", null]}}').value == {"a": {"b": ["x", None]}}
+    assert read_object('{"a": {"b": ["\\ud800x", null]}}', "a").value == {"a": {"b": ["x", None]}}
 
 
 def test_names_of_keys_are_cleaned_too_because_the_database_refuses_some_letters() -> None:

@@ -21,12 +21,12 @@ def of_length(length: int, ending: str = '"}') -> str:
 
 
 def read(text: str) -> Any:
-    return read_object(text).value
+    return read_object(text, "a").value
 
 
 def refused(text: str) -> str:
     with pytest.raises(InvalidMemoryError) as caught:
-        read_object(text)
+        read_object(text, "a")
     [problem] = caught.value.problems
     return problem
 
@@ -113,6 +113,29 @@ def test_a_reply_does_not_begin_with_its_speaker_before_a_wide_colon_either(said
     assert character.strip_speaker_name(said, "卡拉") == "我在听。"
     kept, _ = character.trim_small_reply("我在听。\n卡拉：走吧。", ["卡拉"], own="米", is_unfinished=False)
     assert kept == "我在听。\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[Mara]: I knock.",
+        "**[Mara]** I knock.",
+        "[Mara]\nI knock.",
+        "**Mara**\n\nI knock.",
+        "### Mara\nI knock.",
+        "## **Mara**\n\nI knock.",
+    ],
+)
+def test_a_reply_does_not_begin_with_its_speaker_in_brackets_or_as_a_heading_either(said: str) -> None:
+    assert character.strip_speaker_name(said, "Mara") == "I knock."
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Mara\nis what they call me.", "*Mara* is what they call me.", "[Mara knocks.]", "# Marauders\nSo."],
+)
+def test_a_name_that_is_a_part_of_what_is_said_stays(said: str) -> None:
+    assert character.strip_speaker_name(said, "Mara") == said
 
 
 @pytest.mark.parametrize(("form", "other"), [("NFC", "NFD"), ("NFD", "NFC")])

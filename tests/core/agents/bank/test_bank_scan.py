@@ -301,6 +301,9 @@ def test_what_may_be_the_same_is_asked_by_letters() -> None:
     assert schema["n2"]["enum"] == ["a", "none"]  # type: ignore[index]  # JSON
     assert compare.read_match('{"n1": "b", "n2": "b"}', asked) == [asked[0].known[1], None]
     assert compare.read_match('{"n2": "a"}', asked) == [None, asked[1].known[0]]
+    for written in ("B", "b.", "(b)", "b. [fact] Old 1: An older text."):
+        assert compare.read_match(json.dumps({"n1": written}), asked) == [asked[0].known[1], None]
+    assert compare.read_match('{"n1": null, "n2": null}', asked) == [None, None]
     with pytest.raises(InvalidMemoryError):
         compare.read_match('{"1": "a"}', asked)
 
@@ -313,7 +316,7 @@ def test_what_changes_is_asked_with_a_text_but_of_a_very_small_model() -> None:
         assert ("maxLength" in json.dumps(made.schema.schema)) is has_text
     answer = json.dumps(
         {
-            "n1": {"change": "adds", "text": "Both."},
+            "n1": {"change": "Adds", "text": "Both."},
             "n2": {"change": "odd"},
             "n3": {"change": "contradicts", "text": "\u200b"},
         }

@@ -25,12 +25,12 @@ from tests.core.agents.bank.test_bank_scan import CAST, entry
 
 def test_an_answer_is_read_list_by_list_within_bounds() -> None:
     answer = {
-        "facts": [entry(importance=99), entry(prompt="1"), entry(words=""), entry(name=""), "no", None],
+        "facts": [entry(importance=99), entry(prompt="one"), entry(words=""), entry(name=""), "no", None],
         "threads": [entry(category="Plan", stakes="All", is_closed=True), entry(category="Nonsense")],
         "states": [entry(who="the light", aspect="wound", is_over=True), entry(who="Bligh", aspect="wound")],
         "traits": [entry(who="Jonas", strength=4)],
         "events": [entry(participants=["Mira", 7, "x" * 500], context="At dusk.", outcome="Lost.")],
-        "places": [entry(sentiment=one) for one in (-2, 1, 99, "2", True)],
+        "places": [entry(sentiment=one) for one in (-2, 1, 99, "two", True)],
         "people": "none",
     }
     found = scan_answer.read_scan(json.dumps(answer), CAST)
@@ -66,7 +66,7 @@ def test_what_else_an_answer_says_of_an_item_is_read_within_bounds() -> None:
     ties = [{"relation": "sister of", "target": "Mira"}, {"relation": "of"}]
     answer = {
         "people": [
-            entry(attributes=pairs * 9, relationships=ties, exposure_desired=one) for one in (3, 9, "2")
+            entry(attributes=pairs * 9, relationships=ties, exposure_desired=one) for one in (3, 9, "much")
         ],
         "facts": [entry(attributes="age", relationships={"relation": "of"})],
         "events": [entry(minutes=one) for one in (90, 0, -1, True, 1e300, None)],
@@ -95,6 +95,6 @@ def test_what_else_an_answer_says_of_an_item_is_read_within_bounds() -> None:
 
 
 def test_an_answer_without_any_list_is_shown_to_its_author() -> None:
-    for text in ("No.", "{}", '{"facts": {}}', "[1]"):
+    for text in ("No.", "{}", '{"facts": {}}', "[1]", '{"facts": ["Mira has it."], "events": []}'):
         with pytest.raises(InvalidMemoryError):
             scan_answer.read_scan(text, CAST)

@@ -147,6 +147,14 @@ def test_a_quote_is_found_apart_from_white_space_and_quotation_marks(
     assert event_of(quote, prompt, EVENTS) == found
 
 
+def test_a_quote_is_found_whichever_dash_a_model_writes_and_its_prompt_and_part_in_any_form() -> None:
+    told = event(3, "She opens the half‑open lid — slowly.")
+    assert event_of("the half-open lid - slowly", 3, [told]) == told
+    entry = {"prompt": "3)", "quote": told.text, "about": "Trait", "text": "Is wary.", "value": "0.5"}
+    [change] = read_changes(json.dumps({"changes": [entry]}), [told]).changes
+    assert (change.prompt_index, change.about, change.value) == (3, "trait", 0.5)
+
+
 def test_equal_changes_are_read_once_and_unfounded_ones_are_counted() -> None:
     entry = {"prompt": 1, "quote": "I never row again", "about": "identity", "text": "She rows no more."}
     made = read_changes(
@@ -158,7 +166,7 @@ def test_equal_changes_are_read_once_and_unfounded_ones_are_counted() -> None:
     assert read_changes('{"changes": []}', EVENTS).changes == ()
 
 
-@pytest.mark.parametrize("text", ["", "no", "[]", "{}", '{"changes": 3}', '{"changes": ["x"]}'])
+@pytest.mark.parametrize("text", ["", "no", "[3]", "{}", '{"changes": 3}', '{"changes": ["x"]}'])
 def test_what_is_not_a_list_of_changes_is_refused(text: str) -> None:
     with pytest.raises(InvalidMemoryError):
         read_changes(text, EVENTS)

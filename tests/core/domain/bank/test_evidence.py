@@ -34,6 +34,12 @@ def test_words_that_do_not_stand_there_prove_nothing(words: str) -> None:
     assert find_words(TEXT, words) is None
 
 
+def test_a_dash_is_found_whichever_one_a_model_writes_for_it() -> None:
+    text = "I lift the half‑open lid — slowly."
+    for words in ("the half-open lid - slowly", "the half‑open lid – slowly", "half-open"):
+        assert find_words(text, words) is not None
+
+
 def test_a_letter_and_its_accent_are_the_same_as_one_character_and_as_two() -> None:
     one = "Da ist Zo\xeb's gr\xf6\xdftes Caf\xe9."
     two = unicodedata.normalize("NFD", one)

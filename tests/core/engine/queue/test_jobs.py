@@ -1,5 +1,6 @@
 """How each kind of request is carried out: its calls, what comes of them, and what is kept of them."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -28,7 +29,7 @@ from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from tests.core.rooms.faulty_store import FaultyStore
 from tests.core.rooms.simulation import Simulation, active
-from tests.core.values.sessions import NOW, choices
+from tests.core.values.sessions import NOW, choices, delta_payload
 
 pytestmark = pytest.mark.anyio
 
@@ -132,6 +133,15 @@ async def test_an_answer_that_was_cut_by_its_cap_is_no_answer(case: str) -> None
     [artifact] = call_records.artifacts
     assert artifact.error_code is ErrorCode.LLM_TRUNCATED
     assert artifact.output_ref is not None
+
+
+async def test_memory_that_was_whole_before_its_cap_is_taken_in_one_call() -> None:
+    simulation, request = summarising()
+    whole = json.dumps(delta_payload())
+    ran_on = answering("turn_delta", text=whole + "\n" * len(whole), fault=Fault.TRUNCATED)
+    outcome, call_records = await Bench(simulation, ran_on).run(request)
+    assert isinstance(outcome, SummaryMade)
+    assert [artifact.finish_reason for artifact in call_records.artifacts] == ["length"]
 
 
 async def test_a_reply_of_the_very_small_model_ends_at_a_whole_sentence_and_the_cut_is_told() -> None:

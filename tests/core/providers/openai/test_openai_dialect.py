@@ -41,6 +41,21 @@ def test_no_other_status_is_a_refusal_of_a_field(status: int | None) -> None:
         (refusal("Unrecognized request argument: max_tokens"), Dialect(cap_field="max_completion_tokens")),
         (refusal("response_format is unavailable"), Dialect(schema_mode=SchemaMode.JSON_OBJECT)),
         (refusal("Grammar error"), Dialect(schema_mode=SchemaMode.JSON_OBJECT)),
+        (
+            refusal("Unknown name 'const' at 'generation_config.response_schema': Cannot find field."),
+            Dialect(schema_mode=SchemaMode.JSON_OBJECT),
+        ),
+        (
+            refusal("The specified schema produces a constraint that has too many states for serving."),
+            Dialect(schema_mode=SchemaMode.JSON_OBJECT),
+        ),
+        (
+            ServiceFault(status=400, code="json_validate_failed", message="Failed to generate JSON."),
+            Dialect(schema_mode=SchemaMode.NOTE),
+        ),
+        (refusal("`temperature` is deprecated for this model."), Dialect(takes_temperature=False)),
+        (refusal("invalid temperature: only 1 is allowed"), Dialect(takes_temperature=False)),
+        (refusal("`temperature` may only be set to 1"), Dialect(takes_temperature=False)),
     ],
 )
 def test_the_field_that_is_named_is_left_out_the_next_time(fault: ServiceFault, learned: Dialect) -> None:

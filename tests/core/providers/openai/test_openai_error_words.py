@@ -82,6 +82,10 @@ def test_an_error_without_a_status_is_known_by_its_name(words: str, code: ErrorC
         ("bare", ("bare", "", "", "")),
         ({"error": {"message": "", "detail": "behind it"}}, ("behind it", "", "", "")),
         ({"error": {"message": {"no": "text"}, "code": 7}}, ("", "7", "", "")),
+        ([{"error": {"message": "of Google", "code": 400}}], ("of Google", "400", "", "")),
+        ({"message": {"detail": "of Mistral"}, "type": "t"}, ("of Mistral", "", "t", "")),
+        ({"message": "m", "metadata": {"raw": "of whom it asked"}}, ("m: of whom it asked", "", "", "")),
+        ({"message": "m", "metadata": {"raw": ["no text"]}}, ("m", "", "", "")),
         ([], ("", "", "", "")),
         (None, ("", "", "", "")),
     ],
@@ -120,6 +124,7 @@ def test_every_way_of_asking_for_patience_is_read(headers: dict[str, str], secon
 def test_words_of_a_service_are_quoted_on_one_line_and_short() -> None:
     assert scrub("two\nlines", RedactedValues("")) == "two lines"
     assert scrub("it is letmein, I say", RedactedValues("letmein")) == "it is [key], I say"
+    assert scrub("the text exceeds", RedactedValues("x")) == "the text exceeds"
     length = len(scrub("x" * 5_000, RedactedValues(""))) - 1
     assert scrub("x" * length, RedactedValues("")) == "x" * length
     assert scrub("x" * (length + 1), RedactedValues("")) == "x" * length + "…"
@@ -155,3 +160,53 @@ def test_only_the_statuses_that_withhold_are_looked_at_for_withheld_words(status
 def test_the_words_of_a_service_end_as_a_sentence(said: str, shown: str) -> None:
     message = provider_error(fault(429, said), RedactedValues("key")).message
     assert message.endswith(f"The service said: {shown}")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The model is loaded with context length of only 4096 tokens, which is not enough.",
+        "The number of tokens to keep from the initial prompt is greater than the context length.",
+        "The input token count (1048577) exceeds the maximum number of tokens allowed (1048576).",
+        "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
+        "The decoder prompt (length 9000) is longer than the maximum model length of 8192.",
+        "Input is too long for requested model.",
+        "Range of input length should be [1, 30720]",
+        "Your request exceeded model token limit: 8192",
+        "Prompt exceeds max length",
+        "`inputs` tokens + `max_new_tokens` must be <= 8193.",
+        "prompt token count of 130000 exceeds the limit of 128000",
+        "Prompt length 9000 is greater than max_seq_len 8192",
+        "too many tokens: total number of tokens in the prompt cannot exceed 4081",
+    ],
+)
+def test_an_input_that_is_too_long_is_known_in_the_words_of_every_service(words: str) -> None:
+    assert code_of(fault(400, words)) is ErrorCode.LLM_CONTEXT_OVERFLOW
+
+
+@pytest.mark.parametrize(
+    "words", ["API key not valid. Please pass a valid API key.", "Incorrect API key provided"]
+)
+def test_a_key_that_is_refused_as_a_bad_request_is_a_refused_key(words: str) -> None:
+    assert code_of(fault(400, words)) is ErrorCode.LLM_AUTH_ERROR
+
+
+def test_what_can_be_done_about_a_cap_and_about_roles_is_said() -> None:
+    for words in ("max_tokens is too large: 32000.", "Range of max_tokens should be [1, 8192]"):
+        assert "tokens out" in provider_error(fault(400, words), RedactedValues("key")).hint
+    roles = fault(500, "Conversation roles must alternate user/assistant")
+    assert "alternate_roles" in provider_error(roles, RedactedValues("key")).hint
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("Please retry in 34.07s.", 34.07),
+        ("Please try again in 6m0s.", 360.0),
+        ("Please try again in 250ms.", 0.25),
+        ("Please try again in a moment.", None),
+    ],
+)
+def test_a_wait_that_the_message_alone_names_is_read(said: str, seconds: float | None) -> None:
+    assert read_fault(429, {"message": said}, {}).retry_after == seconds
+    assert read_fault(429, {"message": said}, {"retry-after": "3"}).retry_after == 3.0

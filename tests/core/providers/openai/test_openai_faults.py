@@ -82,6 +82,10 @@ async def test_a_status_becomes_a_code(
         ({"error": {"message": "x", "code": "context_length_exceeded"}}, ErrorCode.LLM_CONTEXT_OVERFLOW),
         ({"error": {"message": "x", "code": "insufficient_quota"}}, ErrorCode.LLM_CREDIT_EXHAUSTED),
         ({"error": {"message": "x", "code": "content_filter"}}, ErrorCode.LLM_CONTENT_FILTERED),
+        (
+            {"object": "error", "message": "context length exceeded", "code": 400},
+            ErrorCode.LLM_CONTEXT_OVERFLOW,
+        ),
         ({"error": {"message": "the model lost its way"}}, ErrorCode.LLM_ERROR),
         ({"error": "only words"}, ErrorCode.LLM_ERROR),
     ],
@@ -151,6 +155,16 @@ async def test_thoughts_before_an_answer_are_no_part_of_it(
     assert text == "I nod, and <think> no more."
     server.script(Reply((chunk("<thin"), chunk(finish="stop"), DONE)))
     assert (await ask(provider))[0] == "<thin"
+
+
+async def test_a_mark_of_a_chat_template_ends_an_answer_that_runs_on(
+    server: FaultServer, provider: OpenAIProvider
+) -> None:
+    pieces = ("assistant", "\n\nI no", "d.<|im_", "end|>\n<|im_", "start|>user\nAnd", " then?")
+    server.script(Reply((*map(chunk, pieces), chunk(finish="length"), usage_chunk(), DONE)))
+    text, completion = await ask(provider)
+    assert (text.strip(), completion.finish_reason) == ("I nod.", "stop")
+    assert completion.usage == Usage(11, 7, 3, 2), "what the model ran on to is paid for"
 
 
 async def test_thinking_up_to_the_cap_is_truncation(server: FaultServer, provider: OpenAIProvider) -> None:
