@@ -181,7 +181,7 @@ class GameMaster(Terminal):
     def leave(self) -> None:
         """Quit, and find that all went well."""
         self.press("ctrl+q")
-        assert self.wait_for_end() == 0, self.text
+        assert self.wait_for_end() == 0, f"{self.text}\n{self.explain()}"
         assert not self.errors
 
 
