@@ -18,11 +18,11 @@ from core.context.segments import Context, Segment
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
-from core.text.analysis.repetition import UNSPACED
 from core.text.canonical_json import canonical
 from core.text.cleaning import clean, clean_line, cut_in_words, is_blank, to_last_sentence
 from core.text.delimiters import SegmentName, opening_mark
 from core.text.graphemes import head
+from core.text.letters import LETTER, STOPS, UNSPACED
 
 PROMPT: Final = "assist"
 """The name of the prompt files, and how the version of the prompt begins on an artifact."""
@@ -37,8 +37,10 @@ _UNREADABLE: Final = "The request cannot be read; ask for it again."
 _TIGHTER: Final = (2, 3)
 """To which part of its length a text is tightened that is not over its limit."""
 _MARK: Final = re.compile(rf"^[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)", re.MULTILINE)
-_IN_WORD: Final = re.compile(rf"[-'’]?(?!{UNSPACED})\w")
+_IN_WORD: Final = re.compile(rf"[-'’]?{LETTER}")
 """The beginning of a text that continues the word before it; a script without spaces has no such text."""
+_UNSPACED: Final = re.compile(rf"{UNSPACED}|[\u3001-\u303f\uff01-\uff1f]")
+"""A letter or a mark that has no space beside it."""
 
 
 class Task(StrEnum):
@@ -116,7 +118,7 @@ class AssistRequest:
         if self.task is Task.SUGGEST:
             return "" if self.text.endswith("\n\n") else "\n" if self.text.endswith("\n") else "\n\n"
         is_apart = self.text[-1].isspace() or proposal[:1] in (",", ".", ";", ":", "!", "?", "\n")
-        return "" if is_apart else " "
+        return "" if is_apart or any(map(_UNSPACED.match, (self.text[-1], proposal))) else " "
 
     def with_proposal(self, proposal: str) -> str:
         """Return the text of the field once the proposal is taken."""
@@ -261,7 +263,10 @@ def _ends_amid(kept: str, text: str) -> bool:
     return to_last_sentence(kept) == kept and kept[-1:] not in _ENDS and kept != text
 
 
-_ENDS: Final = (*".!?…。！？\"'”’»)]」』）",)
+_ENDS: Final = (
+    *STOPS,
+    *"。！？\"'”’»)]」』）",
+)
 
 
 def _unusable(why: str) -> StoryEngineError:

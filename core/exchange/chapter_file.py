@@ -6,6 +6,8 @@ import re
 import tempfile
 from pathlib import Path
 
+from core.text.graphemes import head
+
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*]+')
 _AROUND = " .,;:-–—…"
 """Stripped from both ends of a name: what file systems drop, and punctuation of a cut sentence."""
@@ -17,7 +19,7 @@ def file_name(title: str) -> str:
     name = _UNSAFE.sub(" ", title).strip(_AROUND)
     name = " ".join(name.split())
     while len(name.encode("utf-8")) > 120:
-        name = name[:-1]
+        name = head(name, len(name) - 1)
     name = name.strip(_AROUND) or "Chapter"
     return f"{name} chapter" if _RESERVED.match(name) else name
 

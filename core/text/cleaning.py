@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from core.text.letters import STOPS, UNSPACED, WORD
+
 # Matches complete escape sequences, so that their printable ends do not remain: CSI, then the string kinds
 # (OSC, DCS, SOS, PM, APC) up to their terminator or the end of the line, then the two-character ones. What
 # begins a string in one character does so only with its terminator: “ is “â€œ” and ” “â€\x9d” where UTF-8 was
@@ -55,9 +57,15 @@ def is_blank(text: str) -> bool:
     return all(character.isspace() or character in _ZERO_WIDTH for character in text)
 
 
+_UNSPACED = re.compile(UNSPACED)
+_WORD = re.compile(WORD)
+
+
 def word_count(text: str) -> int:
-    """Return the number of words, separated by white space."""
-    return len(text.split())
+    """Return the number of words, separated by white space; in scripts without spaces those of `WORD`."""
+    if text.isascii():
+        return len(text.split())
+    return sum(len(_WORD.findall(part)) if _UNSPACED.search(part) else 1 for part in text.split())
 
 
 _UNFINISHED = re.compile(
@@ -89,7 +97,7 @@ class StreamCleaner:
         return rest
 
 
-_SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s|\Z)|[。！？][\"'”’»)\]」』）]*")
+_SENTENCE_END = re.compile(rf"[{STOPS}][\"'”’»)\]]*(?=\s|\Z)|[。！？][\"'”’»)\]」』）]*")
 
 
 def to_last_sentence(text: str) -> str:

@@ -1,5 +1,6 @@
 """Names that a GM types: how two spellings of one are known, and several on one line, with semicolons."""
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
@@ -8,7 +9,9 @@ from core.text.cleaning import clean_line
 from core.text.graphemes import composed
 
 BETWEEN: Final = ";"
-_KEPT: Final = "\0"
+_KEPT: Final = str.maketrans(";；؛", "\0\1\2")
+_RESTORED: Final = str.maketrans("\0\1\2", ";；؛")
+"""The semicolons of all scripts, in a name that stays one."""
 
 
 @lru_cache(maxsize=4_096)
@@ -28,8 +31,9 @@ def typed_names(line: str, before: tuple[str, ...]) -> tuple[str, ...]:
     if line == shown_names(before):
         return before
     for name in sorted(before, key=len, reverse=True):
-        line = line.replace(name, name.replace(BETWEEN, _KEPT))
-    return tuple(filter(None, (clean_line(name.replace(_KEPT, BETWEEN)) for name in line.split(BETWEEN))))
+        line = line.replace(name, name.translate(_KEPT))
+    typed = re.split("[;；؛]", line)
+    return tuple(filter(None, (clean_line(name.translate(_RESTORED)) for name in typed)))
 
 
 def problems_of_groups(names: Iterable[str], before: Iterable[str]) -> Iterator[str]:

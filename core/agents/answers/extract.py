@@ -15,6 +15,7 @@ from core.agents.answers.schema import Schema, fixed, record
 from core.config.models.model_config import PromptStyle
 from core.context.tokens import estimate_tokens
 from core.text.graphemes import head
+from core.text.letters import STOPS
 
 CLAUSE_LENGTH, CLAUSE_TOKENS = 120, 60
 """Characters and tokens of the longest clause: what is picked must fit the output cap in any script."""
@@ -52,7 +53,7 @@ _ADDRESSED = re.compile(r"\byou(?:r|rs|rself)?\b", re.IGNORECASE)
 _QUESTION = ("?", "？", "؟")
 
 # Where a clause ends: at the end of a line, or after a full stop in any of the usual scripts.
-_CLAUSE_END = re.compile(r"(?<=[.!?;…])\s+|(?<=[。！？；])|\n+")
+_CLAUSE_END = re.compile(rf"(?<=[{STOPS};])\s+|(?<=[。！？；])|\n+")
 
 
 def clauses(text: str) -> list[str]:

@@ -41,8 +41,9 @@ from core.text.name_list import name_key
 _ITEMS, _STATES, _QUOTES, _THREADS, _NAMES = 4, 2, 2, 2, 4
 _LONGEST: Final = 300
 _NEITHER: Final = "neither"
+_CAPITAL: Final = f"[A-Z{''.join(filter(str.isupper, map(chr, range(0x80, 0x2000))))}]"
 # A word with a capital, and those with one behind it, that begins no sentence.
-_NAME: Final = re.compile(r"(?<=[\w,;’'] )[^\W\d_a-zà-öø-ÿ][\w’'-]+(?: [^\W\d_a-zà-öø-ÿ][\w’'-]+)*")
+_NAME: Final = re.compile(rf"(?<=[\w,;’'] ){_CAPITAL}[\w’'-]+(?: {_CAPITAL}[\w’'-]+)*")
 
 
 def contexts_of(setup: AgentSetup, knowledge: Knowledge, part: ScanPart, known: Known) -> Iterator[Context]:
@@ -115,7 +116,7 @@ def unknown_names(events: Sequence[Event], known: Known) -> dict[str, str]:
     for event in events:
         for clause in clauses(event.text):
             for match in _NAME.finditer(clause):
-                if match[0][0].isupper() and taken.isdisjoint(name_key(match[0]).split()):
+                if taken.isdisjoint(name_key(match[0]).split()):
                     found.setdefault(match[0], clause)
     return found
 

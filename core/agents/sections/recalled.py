@@ -24,10 +24,11 @@ from core.context.visibility import CharacterKnowledge
 from core.domain.bank.details import Aspect, QuoteDetails, StateDetails
 from core.domain.ids import ItemId
 from core.domain.story.event import Event
-from core.text.analysis.repetition import words_of
+from core.text.analysis.repetition import terms_of
 from core.text.cleaning import clean_line
 from core.text.delimiters import SegmentName
 from core.text.graphemes import head
+from core.text.letters import STOPS
 from core.text.numbers import counted
 
 NEWER_COUNTS: Final = "Where something newer says otherwise, that counts."
@@ -88,7 +89,7 @@ _FEWEST_WORDS: Final = 3
 _LONGEST_NAME: Final = 60
 _MOST_NAMED: Final = 10
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_SENTENCES: Final = re.compile(r"(?<=[.!?…])[\"”’)]*\s+|(?<=[。！？])[\"”’）」』]*|\n+")
+_SENTENCES: Final = re.compile(rf"(?<=[{STOPS}])[\"”’)]*\s+|(?<=[。！？])[\"”’）」』]*|\n+")
 _SHORT: Final = 2
 _TOLD: Final = "The input says it already."
 _ON_SHEET: Final = "It is on the sheet."
@@ -308,5 +309,5 @@ def _words_of(text: str) -> frozenset[str]:
 def _words(text: str) -> frozenset[str]:
     """Return the words that say something, in lower case."""
     return frozenset(
-        word for word in words_of(text) if len(word) > _SHORT or not word.isascii() or word.isdecimal()
+        word for word in terms_of(text) if len(word) > _SHORT or not word.isascii() or word.isdecimal()
     )

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.domain.ids import LogPlace
-from core.text.analysis.repetition import UNSPACED
 from core.text.cleaning import QUOTE_MARKS
 from core.text.graphemes import Span, composed_with_places
+from core.text.letters import LETTER
 
 LONGEST_WORDS: Final = 500
 """Characters of the quoted words."""
 FEWEST_LETTERS: Final = 3
-"""Letters or digits that quoted words have at least: less would be found anywhere."""
-_ENDS: Final = " .,;:…"
+"""Letters or digits that quoted words have at least: less would be found anywhere. A character of Chinese,
+Japanese or Korean tells as much as two."""
+_ENDS: Final = " .,;:…。、，；：।؛،۔"
 DASHES: Final = "‐‑‒–—―−"
-_OF_WORDS: Final = re.compile(rf"(?!{UNSPACED})\w")
+_OF_WORDS: Final = re.compile(LETTER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ def find_words(text: str, words: str) -> tuple[int, int] | None:
     """
     wanted, _ = _bare(words)
     wanted = wanted.strip(_ENDS)
-    if len(wanted) > LONGEST_WORDS or sum(map(str.isalnum, wanted)) < FEWEST_LETTERS:
+    if len(wanted) > LONGEST_WORDS or sum(map(_letters_of, wanted)) < FEWEST_LETTERS:
         return None
     bare, places = _bare(text)
     start = -1
@@ -58,6 +59,10 @@ def find_words(text: str, words: str) -> tuple[int, int] | None:
         if not (_is_within_word(bare, start) or _is_within_word(bare, end)):
             return places[start][0], places[end - 1][1]
     return None
+
+
+def _letters_of(character: str) -> int:
+    return character.isalnum() * (2 if unicodedata.east_asian_width(character) == "W" else 1)
 
 
 def _is_within_word(text: str, place: int) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 from core.domain.bank.details import NAMED, Aspect, ItemKind, QuoteDetails, StateDetails, ThreadDetails
 from core.domain.bank.item import Item
 from core.domain.ids import ItemId
-from core.text.analysis.repetition import words_of
+from core.text.analysis.repetition import terms_of, words_of
 from core.text.name_list import name_key
 
 Similar = Callable[[Item, Item], float]
@@ -108,7 +108,7 @@ class BankIndex:
 
     def _doubtful(self, new: Item) -> tuple[Item, ...]:
         if new.kind in _NAMED:
-            own = set(words_of(new.name))
+            own = set(terms_of(new.name))
             near = [(len(own & set(self._names[item.id].split())), item) for item, _ in self._near(new)]
             found = [(float(count), item) for count, item in near if count]
         elif new.kind in _COMPARED_BY_WORDS:
@@ -212,7 +212,7 @@ def _newest_first(item: Item) -> tuple[int, ItemId]:
 
 def item_name_key(name: str) -> str:
     """Return what two spellings of the name of an item have in common."""
-    return " ".join(words_of(name)) or name_key(name)
+    return " ".join(terms_of(name)) or name_key(name)
 
 
 def state_key(name: str, details: StateDetails) -> tuple[str, ...]:
@@ -231,7 +231,7 @@ def state_key(name: str, details: StateDetails) -> tuple[str, ...]:
 
 def content_words(item: Item) -> frozenset[str]:
     """Return the words of an item that say something."""
-    words = words_of(f"{item.name} {item.text}")
+    words = terms_of(f"{item.name} {item.text}")
     return frozenset(word for word in words if len(word) > _SHORT or not word.isascii() or word.isdecimal())
 
 

@@ -15,6 +15,7 @@ from core.domain.bank.item import Item, ItemAccess, strength_of
 from core.domain.ids import ItemId, SessionId
 from core.domain.session.language import Language
 from core.text.graphemes import composed
+from core.text.letters import MARKS
 
 Vector = tuple[float, ...]
 """A direction of length 1, so that the product of two vectors is the cosine of their angle."""
@@ -44,7 +45,7 @@ PINNED_EVERY: Final = 10
 """One place of so many in an input is for pinned items, whatever the query."""
 KEPT_EVERY: Final = 5
 """One place of so many is for pinned or confirmed items, the nearest first."""
-_TOKEN: Final = re.compile(r"[^\W_]+")
+_TOKEN: Final = re.compile(rf"[^\W_](?:[^\W_]+|[{MARKS}]+)*")
 _ENDS: Final = '.!?:\n"“”„»«(['
 
 

@@ -13,6 +13,7 @@ from core.domain.agent_role import AgentRole
 from core.domain.slot import Slot
 from core.text.canonical_json import canonical
 from core.text.cleaning import clean, clean_line, is_blank
+from core.text.letters import MARKS
 
 LEAST_ORDER: Final = 100
 GREATEST_ORDER: Final = 1_600
@@ -200,7 +201,7 @@ def _problems_of_variants(prompt_blocks: PromptBlocks) -> Iterator[str]:
 
 def problem_of_variant(name: str) -> str | None:
     """Return what is wrong with the name of a variant, else None."""
-    is_plain = all(letter.isalnum() or letter in _MARKS_OF_VARIANTS for letter in name)
+    is_plain = all(letter.isalnum() or letter in _MARKS_OF_VARIANTS or letter in MARKS for letter in name)
     if clean_line(name) == name and 1 <= len(name) <= LONGEST_VARIANT and is_plain:
         return None
     return f"A variant's name has 1 to {LONGEST_VARIANT} letters, digits, spaces, hyphens or underscores."

@@ -15,6 +15,7 @@ from core.domain.session.limits import Limits
 from core.domain.session.profile import NO_PROFILE, Profile, Profiles
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot, first_slots, slot_after
+from core.text.graphemes import head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +178,7 @@ def title_from(session_title: str, chapter: str, world: str) -> str:
         words = text.split()
         if words:
             title = " ".join(words[:8])
-            return title if len(title) <= 60 else title[:59] + "…"
+            return title if len(title) <= 60 else head(title, 59) + "…"
     return "Untitled chapter"
 
 

@@ -9,6 +9,7 @@ from core.domain.audience import Audience
 from core.domain.bank.recall import Query, Scope, Vector, query_words
 from core.domain.slot import Slot
 from core.domain.story.event import Event
+from core.text.cleaning import word_count
 from core.text.graphemes import tail
 
 EVENTS_ASKED: Final = 2
@@ -80,8 +81,8 @@ def query_of(
 
 def _told(text: str, events: Sequence[Event]) -> str:
     """Return the text whose meaning is looked for."""
-    enough = _ENOUGH_OF_QUESTION if "?" in text else _ENOUGH_WORDS
-    if len(text.split()) >= enough:
+    enough = _ENOUGH_OF_QUESTION if any(mark in text for mark in "?？؟") else _ENOUGH_WORDS
+    if word_count(text) >= enough:
         return text
     return "\n".join((*(tail(event.text, _END_OF_EVENT) for event in events), text))
 

@@ -26,6 +26,7 @@ from core.storage.snapshot import Snapshot
 from core.text.analysis.trigrams import FEWEST_LETTERS, nearest
 from core.text.cleaning import clean_line
 from core.text.graphemes import composed, composed_with_places, head, is_composed, tail
+from core.text.letters import LETTER, UNSPACED, WORD_BEGINS
 
 MOST_HITS: Final = 50
 """Hits of each place."""
@@ -179,6 +180,8 @@ async def _search(
     if embed is not None and scopes and await store.bank.can_recall_by_meaning():
         meaning = await embed(text)
     items = await _recalled(store, scopes, text, meaning)
+    if re.search(UNSPACED, text):
+        items = await _with_unspaced(store, scopes, matches, items)
     near = await _near(store, [one.session_id for one in scopes], meaning)
     numbers = {chapter.id: chapter.number for chapter in chapters}
     hits = [_of_item(one, numbers[one.item.session_id]) for one in items]
@@ -209,7 +212,10 @@ def matcher_of(text: str) -> Matcher | None:
 
     Whether a letter and its accent are one character or two does not count.
     """
-    words = [re.compile(rf"(?<!\w){re.escape(word)}\w*", re.IGNORECASE) for word in composed(text).split()]
+    words = [
+        re.compile(rf"{WORD_BEGINS}{re.escape(word)}(?:{LETTER})*", re.IGNORECASE)
+        for word in composed(text).split()
+    ]
     if not words:
         return None
 
@@ -326,6 +332,19 @@ async def _recalled(
         limit=MOST_HITS,
     )
     return await store.bank.recall(query)
+
+
+async def _with_unspaced(
+    store: SessionStore, scopes: Sequence[Scope], matches: Matcher, items: Sequence[Found]
+) -> Sequence[Found]:
+    """Return items with those that have the words of a script without spaces; a database knows none there."""
+    found = {one.item.id: one for one in items}
+    for scope in scopes:
+        own = reversed(await store.bank.items(scope.session_id))
+        for item in islice((one for one in own if matches(f"{one.name} {one.text}")), MOST_HITS):
+            known = found.get(item.id, Found(item, 1.0))
+            found[item.id] = known._replace(words=known.words or (item.name,))
+    return tuple(found.values())
 
 
 async def _near(

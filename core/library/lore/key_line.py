@@ -1,4 +1,7 @@
-"""The keys of an entry as one line: commas between them, and quotation marks around a key that has one."""
+"""The keys of an entry as one line: commas between them, and quotation marks around a key that has one.
+
+The commas of Chinese, Japanese and Arabic are commas too.
+"""
 
 import re
 from collections.abc import Iterable
@@ -6,10 +9,11 @@ from typing import Final
 
 from core.text.cleaning import clean_line
 
-_QUOTED: Final = re.compile(r'\s*"((?:[^"]|"")*)"\s*(?:,|\Z)')
+_COMMAS: Final = ",，、،"
+_QUOTED: Final = re.compile(rf'\s*"((?:[^"]|"")*)"\s*(?:[{_COMMAS}]|\Z)')
 _EXPRESSION: Final = re.compile(r"/(?:[^/\\]|\\.)+/[gimsuy]*")
-_SLASHED: Final = re.compile(rf"\s*({_EXPRESSION.pattern})\s*(?:,|\Z)")
-_PLAIN: Final = re.compile(r"([^,]*)(?:,|\Z)")
+_SLASHED: Final = re.compile(rf"\s*({_EXPRESSION.pattern})\s*(?:[{_COMMAS}]|\Z)")
+_PLAIN: Final = re.compile(rf"([^{_COMMAS}]*)(?:[{_COMMAS}]|\Z)")
 
 
 def shown_keys(keys: Iterable[str]) -> str:
@@ -33,7 +37,9 @@ def typed_keys(line: str) -> tuple[str, ...]:
 
 
 def _shown(key: str) -> str:
-    if _EXPRESSION.fullmatch(key) or not ("," in key or key.startswith(('"', "/"))):
+    if _EXPRESSION.fullmatch(key) or not (
+        any(comma in key for comma in _COMMAS) or key.startswith(('"', "/"))
+    ):
         return key
     doubled = key.replace('"', '""')
     return f'"{doubled}"'

@@ -30,6 +30,7 @@ from core.library.lore.fields import (
 )
 from core.library.refusal import FileRefusedError
 from core.text.cleaning import clean_line
+from core.text.letters import MARKS
 
 _FOLDER: Final = "folder"
 _WILD = re.compile(r"[*?]")
@@ -68,7 +69,7 @@ def agnai_entry(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def _agnai_key(key: str) -> str:
     """Return a key that means the same here: an expression where a plain one would not do."""
-    plain = " ".join(re.sub(r"[^\w\s*?'-]", "", key).split())
+    plain = " ".join(re.sub(rf"[^\w\s*?'{MARKS}-]", "", key).split())
     if not plain or not (_WILD.search(plain) or " " in plain):
         return plain or key
     pattern = re.escape(plain).replace(r"\*", r"\w*").replace(r"\?", r"\w").replace("/", r"\/")

@@ -14,6 +14,7 @@ from core.library.characters.checks import LONGEST_TEXT
 from core.library.proposals.exposure import after_mentions, faded, mentions
 from core.library.proposals.taking import change_of
 from core.text.analysis.repetition import words_of
+from core.text.letters import LETTER
 
 SAME_FROM: Final = 0.85
 _RUN: Final = 3
@@ -73,7 +74,7 @@ def _joined(first: str, second: str) -> str:
 def _has(text: str, part: str) -> bool:
     """Whether a text has another one in it, and not only within a word: “kind” is not in “unkind”."""
     part = part.strip()
-    return not part or re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text) is not None
+    return not part or re.search(rf"(?<!{LETTER}){re.escape(part)}(?!{LETTER})", text) is not None
 
 
 def _signs(item: Trait | Topic) -> _Signs:

@@ -5,13 +5,16 @@ name unless the sources have the word in whatever case, or it is one of the usua
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
 from core.text.graphemes import composed
+from core.text.letters import LETTER, UNSPACED
 
-_WORD: Final = re.compile(r"[^\W\d_][^\W\d_]*(?:['’-][^\W\d_]+)*")
+_LETTERS: Final = rf"(?:(?![\d_]){LETTER})+"
+_WORD: Final = re.compile(rf"{UNSPACED}|{_LETTERS}(?:['’-]{_LETTERS})*")
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _ENDS: Final = ".!?:;…"
 _DASHES: Final = "—–"
@@ -53,7 +56,7 @@ class Vocabulary:
         for text in map(composed, texts):
             found = [_key(word[0]) for word in _WORD.finditer(text)]
             words.update(found, *(word.split("-") for word in found))
-            numbers.update(_NUMBER.findall(text), *map(_numbers_in, found))
+            numbers.update(map(_in_digits, _NUMBER.findall(text)), *map(_numbers_in, found))
         return cls(frozenset(words), frozenset(numbers))
 
     def unknown_in(self, text: str, *, is_name: bool = False, is_paraphrase: bool = False) -> Iterator[str]:
@@ -63,7 +66,7 @@ class Vocabulary:
         """
         text = composed(text)
         for number in _NUMBER.findall(text):
-            if number not in self.numbers:
+            if _in_digits(number) not in self.numbers:
                 yield number
         for found in _WORD.finditer(text):
             word, key = found[0], _key(found[0])
@@ -86,6 +89,11 @@ def _is_at_beginning(text: str, start: int) -> bool:
         place -= 1
     gap, before = text[place:start], text[place - 1 : place]
     return not before or "\n" in gap or before in _ENDS or (before in _DASHES and gap[:1].isspace())
+
+
+def _in_digits(number: str) -> str:
+    """Return a number in the digits 0 to 9: there are others, such as full-width and Arabic ones."""
+    return "".join(char if char.isascii() else str(unicodedata.decimal(char)) for char in number)
 
 
 def _numbers_in(word: str) -> list[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.text.analysis.repetition import LEAST_WORDS, words_of
+from core.text.letters import STOPS, UNSPACED
 from core.text.numbers import counted
 
 REPEATED_RUNS: Final = 0.6
@@ -20,10 +21,11 @@ _RUN: Final = 3
 _RUN_UNSPACED: Final = 6
 """Words of a run, and characters of one in a script without spaces."""
 
-_STOP: Final = r"[.!?…]++[\"'”’»)\]*_]*+(?=\s)"
+_STOP: Final = rf"[{STOPS}]++[\"'”’»)\]*_]*+(?=\s)"
 # Only the first mark of a row is tried: a row of thousands, which ends nothing, is read once.
-_END: Final = rf"(?:(?<![.!?…]){_STOP}|[。！？]+[」』”’)）]*)"
-_SENTENCE: Final = re.compile(rf"(?:(?=[.!?…]{{2}}){_STOP}|(?s:.+?)(?:{_END}|\Z))\s*")
+_END: Final = rf"(?:(?<![{STOPS}]){_STOP}|[。！？]+[」』”’)）]*)"
+_UNSPACED: Final = re.compile(UNSPACED)
+_SENTENCE: Final = re.compile(rf"(?:(?=[{STOPS}]{{2}}){_STOP}|(?s:.+?)(?:{_END}|\Z))\s*")
 _TITLE: Final = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Capt|Lt|Sgt|Prof|Rev)\.\s*\Z")
 """An abbreviation before a name, which does not end a sentence."""
 _QUOTED: Final = re.compile(r"[\"“«]([^\"“”«»]+)[\"”»]|「([^「」]+)」")
@@ -90,7 +92,8 @@ def sentences_of(text: str) -> Iterator[str]:
 
 def _runs_of(sentence: str) -> set[tuple[str, ...]]:
     words = words_of(sentence)
-    length = _RUN if len(sentence.split()) > 1 else _RUN_UNSPACED
+    is_spaced = len(sentence.split()) > 1 and 2 * len(_UNSPACED.findall(sentence)) < len(words)
+    length = _RUN if is_spaced else _RUN_UNSPACED
     return {tuple(words[at : at + length]) for at in range(len(words) - length + 1)}
 
 

@@ -3,15 +3,17 @@
 Texts are compared by their pairs of neighbouring words, ignoring case, punctuation and markup. A text repeats
 a source if at least `REPEATED_PAIRS` of its pairs occur in the source. This detects copies with a few changed
 words, also of a part of a longer source, but not short quotes or common phrases. In a script without spaces
-each character is a word.
+each character is a word; where these are letters, such as in Thai, each run of four is one.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Final
+
+from core.text.letters import LETTER, SPELLED, UNSPACED
 
 LEAST_WORDS: Final = 6
 """A shorter text, such as "Yes." or "I do not know.", never counts as a repetition."""
@@ -22,9 +24,10 @@ SHORT: Final = 12
 SHORT_SHARE: Final = 0.75
 """The share for a text of fewer than `SHORT` words, of which a few turns of phrase make up much."""
 
-UNSPACED: Final = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
-"""Matches a character of a script that has no spaces between words."""
-_WORD = re.compile(rf"{UNSPACED}|(?:(?!{UNSPACED})[^\W_])+(?:['’](?:(?!{UNSPACED})[^\W_])+)*")
+_SPELLED: Final = re.compile(SPELLED)
+_LETTERS_OF_TERM: Final = 4
+_LETTERS: Final = rf"(?:(?!_){LETTER})+"
+_WORD = re.compile(rf"{UNSPACED}|{_LETTERS}(?:['’]{_LETTERS})*")
 
 Pairs = frozenset[tuple[str, str]]
 
@@ -42,9 +45,25 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
 
 
+def terms_of(text: str) -> list[str]:
+    """Return the words of `text` to compare as a set: of letters without spaces each run of four.
+
+    Single letters of Thai, as `words_of` has them, are in any text.
+    """
+    if _SPELLED.search(text) is None:
+        return words_of(text)
+    terms: list[str] = []
+    for words in map(words_of, text.split()):
+        for is_spelled, group in groupby(words, lambda word: _SPELLED.match(word) is not None):
+            run = list(group)
+            runs = range(len(run) - _LETTERS_OF_TERM + 1) if is_spelled else ()
+            terms += ["".join(run[at : at + _LETTERS_OF_TERM]) for at in runs] or run
+    return terms
+
+
 def pairs_of(text: str) -> Pairs:
     """Return the pairs of neighbouring words of `text`, each once."""
-    return frozenset(pairwise(words_of(text)))
+    return frozenset(pairwise(terms_of(text)))
 
 
 def repeats(text: str, source: str) -> bool:
@@ -54,7 +73,7 @@ def repeats(text: str, source: str) -> bool:
 
 def first_repeated(text: str, sources: Iterable[Source]) -> Source | None:
     """Return the first of `sources` that `text` repeats, or None."""
-    words = len(words_of(text))
+    words = len(terms_of(text))
     if words < LEAST_WORDS:
         return None
     pairs = pairs_of(text)

@@ -1,6 +1,5 @@
 """Rows of the lists of the memory bank; pure (design 15)."""
 
-import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,6 +15,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.services.bank.changes import GM
 from core.text.cleaning import clean_line
+from core.text.letters import folded
 from storyengine_tui.widgets.reading.column import Column
 
 
@@ -123,7 +123,7 @@ def _row(
     now = prompt_index if chapter is None else chapter.now
     last = None if access is None else access.last_accessed + now - prompt_index
     number = 0 if chapter is None else chapter.number
-    words = _key(" ".join((item.name, item.text, *texts_of(item.details))))
+    words = folded(" ".join((item.name, item.text, *texts_of(item.details))))
     return BankRow(item, strength_of(item, now, last, at), words, number)
 
 
@@ -131,7 +131,7 @@ def found(
     rows: Sequence[BankRow], shown: BankList, wanted: Wanted, viewpoint: Slot | None, words: str
 ) -> list[BankRow]:
     """Return the rows of a list: those that a character may know, with all of the words in any case."""
-    needles, kinds = _key(words).split(), KINDS[shown]
+    needles, kinds = folded(words).split(), KINDS[shown]
     return [
         row
         for row in rows
@@ -140,12 +140,6 @@ def found(
         and (viewpoint is None or viewpoint in row.item.label)
         and all(needle in row.words for needle in needles)
     ]
-
-
-def _key(text: str) -> str:
-    """Return a text as it is searched: without case, a letter and its accent as one character."""
-    folded = text.casefold()
-    return folded if folded.isascii() else unicodedata.normalize("NFC", folded)
 
 
 def grouped(rows: Sequence[BankRow], groups: Sequence[Sequence[ItemId]]) -> list[list[BankRow]]:

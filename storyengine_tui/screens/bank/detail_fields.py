@@ -142,7 +142,7 @@ def _shown_part(part: object) -> str:
 
 
 def _pair(part: str) -> tuple[str, str]:
-    left, _, right = (text.strip() for text in part.partition(":"))
+    left, right = (text.strip() for text in [*re.split("[:：]", part, maxsplit=1), ""][:2])
     if not (left and right):
         raise IllegalCommandError(NO_PAIR)
     return left, right

@@ -309,7 +309,7 @@ def ending_consequences(session: Session, waiting: Sequence[Slot], new_items: in
 
 
 def _short(name: str, length: int) -> str:
-    return name if len(name) <= length else name[: length - 1].rstrip() + "…"
+    return name if len(name) <= length else head(name, length - 1).rstrip() + "…"
 
 
 def why_not_writable(session: Session, holder: WriterInfo | None, *, is_writer: bool) -> str:

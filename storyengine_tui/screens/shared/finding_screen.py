@@ -8,6 +8,7 @@ from textual import getters, on
 from textual.widget import Widget
 from textual.widgets import Input
 
+from core.text.letters import folded
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.fields.one_line import EntryField
 
@@ -43,7 +44,7 @@ class FindingScreen(OverlayScreen[Result]):
     @property
     def words(self) -> list[str]:
         """The words that are looked for, whatever their case; none while the field is hidden."""
-        return self._field.value.casefold().split() if self._field.display else []
+        return folded(self._field.value).split() if self._field.display else []
 
     def action_find(self) -> None:
         """Look for words in the list; it narrows with each letter."""

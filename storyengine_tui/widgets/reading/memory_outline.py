@@ -5,6 +5,7 @@ no block that a later version stores can keep the others from being shown.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,12 +15,14 @@ from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock, lock_key
 from core.text.cleaning import clean, clean_line
+from core.text.letters import LETTER
 
 BULLET = "• "
 CANON = "Canon"
 """The heading of the canon locks, which the GM can pin and strike."""
 LOCKS = "canon_locks"
 Names = Sequence[tuple[Slot, str]]
+_LETTER = re.compile(LETTER)
 
 
 class MemoryForm(StrEnum):
@@ -361,7 +364,7 @@ def find_names(text: str, names: Names) -> Iterator[tuple[int, int, Slot]]:
         if found is None:
             return
         begin, end = found[0], found[0] - found[1]
-        if text[begin - 1 : begin].isalnum() or text[end : end + 1].isalnum():
+        if _LETTER.match(text[begin - 1 : begin]) or _LETTER.match(text, end):
             position = begin + 1  # It is a part of a word.
         else:
             yield begin, end, found[2]

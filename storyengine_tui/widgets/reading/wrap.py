@@ -14,8 +14,10 @@ from storyengine_tui.textual_ext.painting.cell_width import is_plain
 
 TAB_SIZE = 4
 
-_NEVER_FIRST = frozenset("、。，．・：；？！）」』】〉》〕］｝ー…")
+_NEVER_FIRST = frozenset("、。，．・：；？！）」』】〉》〕］｝ー…”’")
 """Characters that East Asian text does not put at the beginning of a line."""
+_NEVER_LAST = frozenset("（「『【〈《〔［｛")
+"""Those that it does not put at the end."""
 
 
 class Span(NamedTuple):
@@ -101,7 +103,11 @@ def _break_before(text: str, begin: int, cut: int) -> int:
             stop = begin + len(text[begin:position].rstrip(" "))
             if stop > begin:
                 return stop
-        elif _is_wide(before) and after not in _NEVER_FIRST and is_safe_cut(text, position):
+        elif (
+            _is_wide(before)
+            and not (before in _NEVER_LAST or after in _NEVER_FIRST)
+            and is_safe_cut(text, position)
+        ):
             return position
     return cut
 

@@ -138,6 +138,23 @@ def test_what_is_taken_keeps_the_text_or_replaces_it(task: Task, output: str, ta
 
 
 @pytest.mark.parametrize(
+    ("text", "more", "taken"),
+    [
+        ("灯灭了。", "她走了。", "灯灭了。她走了。"),
+        ("灯が消えた", "、夜に。", "灯が消えた、夜に。"),
+        ("ไฟดับ", "แล้ว", "ไฟดับแล้ว"),
+        ("“Kara!”", "她说。", "“Kara!”她说。"),
+        ("불이 꺼졌다.", "그녀는 떠났다.", "불이 꺼졌다. 그녀는 떠났다."),
+        ("Огонь погас.", "Она ушла.", "Огонь погас. Она ушла."),
+    ],
+)
+def test_a_continued_text_gets_a_space_only_where_its_script_has_spaces(
+    text: str, more: str, taken: str
+) -> None:
+    assert asked(Task.CONTINUE, text).with_proposal(more) == taken
+
+
+@pytest.mark.parametrize(
     ("task", "text", "output", "taken"),
     [
         (Task.CONTINUE, "A", "An icy wind.", "An icy wind."),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.exchange.chapter_file import file_name, write_chapter, write_new
+from core.text.graphemes import is_safe_cut
 
 
 @pytest.mark.parametrize(
@@ -27,9 +28,10 @@ def test_a_title_becomes_a_name_that_every_file_system_takes(title: str, expecte
     assert file_name(title) == expected
 
 
-@pytest.mark.parametrize("title", ["x" * 500, "灯" * 200, "👩‍🚀" * 90])
+@pytest.mark.parametrize("title", ["x" * 500, "灯" * 200, "👩‍🚀" * 90, "नमस्ते" * 30])
 def test_a_long_title_is_shortened_to_what_a_file_name_holds(title: str) -> None:
     assert 0 < len(file_name(title).encode()) <= 120
+    assert is_safe_cut(title, len(file_name(title)))
 
 
 def test_a_folder_is_made_and_the_chapter_gets_its_title(tmp_path: Path) -> None:

@@ -106,6 +106,22 @@ def test_words() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("灯灭了。她走了。", 6),
+        ("ランプが消えた……", 7),
+        ("Kara走进 房间 — 然后", 8),
+        ("ฉันไปตลาดกับเพื่อน", 5),
+        ("राजा महल में गया। ", 4),
+        ("Она ушла — в café", 5),
+        ("그녀는 떠났다.", 2),
+    ],
+)
+def test_the_words_of_a_script_without_spaces_are_counted_by_its_characters(text: str, count: int) -> None:
+    assert word_count(text) == count
+
+
+@pytest.mark.parametrize(
     ("text", "kept"),
     [
         ("One. Two. Thr", "One. Two."),
@@ -114,6 +130,8 @@ def test_words() -> None:
         ("夜。雪。 途中", "夜。雪。"),
         ("灯灭了。\n\n她走了。他也走了。然后", "灯灭了。\n\n她走了。他也走了。"),
         ("「走吧。」他说。（完了。）她", "「走吧。」他说。（完了。）"),
+        ("राजा गया। रानी आ", "राजा गया।"),
+        ("هل ذهبت؟ نعم ثم", "هل ذهبت؟"),
         ("no end", "no end"),
         ("At 3.5 metres. Wha", "At 3.5 metres."),
         ("", ""),

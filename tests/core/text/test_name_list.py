@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from core.text.name_list import problems_of_groups, shown_names, typed_names
 
-NAMES = st.lists(st.text("ab,; ", min_size=1, max_size=5), max_size=3).map(tuple)
+NAMES = st.lists(st.text("ab,;；؛ ", min_size=1, max_size=5), max_size=3).map(tuple)
 
 
 @given(NAMES)
@@ -16,6 +16,7 @@ def test_a_line_that_nobody_touched_has_the_names_that_it_showed(names: tuple[st
 
 def test_a_name_of_before_with_a_semicolon_stays_one_name_beside_a_new_one() -> None:
     assert typed_names("A;B; C", ("A;B",)) == ("A;B", "C")
+    assert typed_names("A；B；C؛ د", ("A；B",)) == ("A；B", "C", "د")
 
 
 def test_semicolons_alone_stand_between_names() -> None:

@@ -12,9 +12,9 @@ from core.domain.session.session import USUAL_HINT_MINUTES, Session
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.storage.snapshot import Snapshot
-from core.text.analysis.repetition import UNSPACED
 from core.text.cleaning import clean_line
 from core.text.graphemes import composed
+from core.text.letters import LETTER
 from core.text.numbers import counted
 
 
@@ -29,8 +29,6 @@ class HintRules:
 
 
 USUAL_HINTS: Final = HintRules()
-_LETTER: Final = rf"(?!{UNSPACED})\w"
-"""Matches a letter of a script whose words have spaces between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,7 @@ def hints_of(
 
 def _thread_of(name: str, blocks: Sequence[MemoryBlock]) -> str:
     threads = list(_threads(blocks))
-    whole = re.compile(f"(?<!{_LETTER}){re.escape(composed(name))}(?!{_LETTER})", re.IGNORECASE)
+    whole = re.compile(f"(?<!{LETTER}){re.escape(composed(name))}(?!{LETTER})", re.IGNORECASE)
     naming = (thread for thread in threads if whole.search(composed(thread)))
     return next(naming, threads[0] if threads else "")
 

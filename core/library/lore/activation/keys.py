@@ -1,9 +1,9 @@
 """Keys of entries: plain ones with their case and word boundaries, and regular expressions with a time limit.
 
-A whole word ends where no letter, digit or underscore of any script follows. SillyTavern takes ASCII alone
-for letters, so that there “caf” is a word in “café”; here it is not. Scripts without spaces have no
-boundaries, so in them every place is one, as there. Whether a letter and its accent are one character or two
-does not count, in keys and in texts.
+A whole word ends where no letter, vowel sign, digit or underscore of any script follows. SillyTavern takes
+ASCII alone for letters, so that there “caf” is a word in “café”; here it is not. Scripts without spaces have
+no boundaries, so in them every place is one, as there. Whether a letter and its accent are one character or
+two does not count, in keys and in texts.
 """
 
 import re
@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import regex
 
-from core.text.analysis.repetition import UNSPACED
 from core.text.graphemes import composed
+from core.text.letters import LETTER
 
 SECONDS: Final = 0.05
 """The time limit of one expression on one text."""
@@ -23,7 +23,7 @@ LARGEST_PATTERN: Final = 20_000
 
 _SLASHED = re.compile(r"/(.+?)/([gimsuy]*)\Z", re.DOTALL)
 _BARE_SLASH = re.compile(r"(?:^|[^\\])/")
-_UNSPACED = re.compile(UNSPACED)
+_LETTER = re.compile(LETTER)
 # Escapes that consume what follows them, counts that JavaScript does not have, and groups that are neither
 # plain nor named nor look around.
 _UNCERTAIN = re.compile(
@@ -80,14 +80,19 @@ def read_key(
     parts = _slashed(key) or ((key.replace("[^]", _EVERYTHING), "") if uses_regex else None)
     if parts is not None and _LITERAL.match(parts[0]) and not (parts[1].strip("gimsuy")):
         ignores_case = "i" in parts[1]
-        return Term(parts[0].lower() if ignores_case else parts[0], not ignores_case, False)
+        return Term(lowered(parts[0]) if ignores_case else parts[0], not ignores_case, False)
     compiled = None if parts is None else _compiled(*parts)
     if parts is not None and compiled is not None:
         return Expression(key, *parts, _is_local(*parts), compiled)
     if uses_regex:
         return None
-    text = key if is_case_sensitive else key.lower()
+    text = key if is_case_sensitive else lowered(key)
     return Term(text, is_case_sensitive, is_whole_word and len(text.split()) == 1)
+
+
+def lowered(text: str) -> str:
+    """Return a text in lower case; the Turkish “İ” becomes an “i” without a dot of its own."""
+    return text.lower().replace("i\u0307", "i")
 
 
 def _slashed(key: str) -> tuple[str, str] | None:
@@ -129,7 +134,7 @@ def needed_terms(expression: Expression) -> tuple[Term, ...]:
     texts = _needed(expression.pattern)
     if min(map(len, texts), default=0) < LEAST_NEEDED or len(texts) > MOST_NEEDED:
         return ()
-    terms = (Term(text.lower() if ignores_case else text, not ignores_case, False) for text in texts)
+    terms = (Term(lowered(text) if ignores_case else text, not ignores_case, False) for text in texts)
     return tuple(dict.fromkeys(terms))
 
 
@@ -238,13 +243,7 @@ def is_in(term: Term, text: str) -> bool:
     length = len(term.text)
     while at >= 0:
         before = text[at - 1 : at] if at else ""
-        if not (_is_letter(before) or _is_letter(text[at + length : at + length + 1])):
+        if not (_LETTER.match(before) or _LETTER.match(text, at + length)):
             return True
         at = text.find(term.text, at + 1)
     return False
-
-
-def _is_letter(character: str) -> bool:
-    if not (character.isalnum() or character == "_"):
-        return False
-    return character.isascii() or _UNSPACED.match(character) is None

@@ -9,9 +9,9 @@ import re
 from collections import OrderedDict
 from typing import Final
 
-from core.library.lore.activation.keys import Expression, Term, is_in, place_of
-from core.text.analysis.repetition import UNSPACED
+from core.library.lore.activation.keys import Expression, Term, is_in, lowered, place_of
 from core.text.graphemes import composed
+from core.text.letters import LETTER
 
 PIECES: Final = (6, 3)
 """Lengths of marks; a term has one of the first length that fits into it."""
@@ -19,7 +19,7 @@ _MARKED: Final = 200
 """Letters at the beginning of a term among which its mark is."""
 MOST_TEXTS: Final = 4_096
 # A word of ASCII ends also at a letter of a script without spaces, as a term does.
-_WORD = re.compile(rf"(?:(?!{UNSPACED})\w)+")
+_WORD = re.compile(rf"(?:{LETTER})+")
 _FEW_NEW: Final = 64
 """Up to so many terms that came since are looked for one by one."""
 
@@ -35,7 +35,7 @@ class SearchedText:
 
     def __init__(self, raw: str) -> None:
         self.raw = composed(raw)
-        self.lowered = self.raw.lower()
+        self.lowered = lowered(self.raw)
         self.hits: set[int] = set()
         self.found_up_to = 0
         self.expressions: tuple[dict[str, bool], dict[str, bool]] = ({}, {})

@@ -16,6 +16,7 @@ from core.domain.errors import StoryEngineError
 from core.library.lore.book import LoreEntry
 from core.library.lore.kept import KeptLorebook
 from core.library.lore.key_line import shown_keys
+from core.text.letters import folded
 from core.text.numbers import counted
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.lore.book_fields_modal import BookFieldsModal, TypedBook
@@ -351,4 +352,4 @@ def _cells_of(entry: LoreEntry) -> tuple[str, ...]:
 
 
 def _words_of(entry: LoreEntry) -> str:
-    return "\n".join((entry.name, *entry.keys, *entry.secondary, entry.content)).casefold()
+    return folded("\n".join((entry.name, *entry.keys, *entry.secondary, entry.content)))

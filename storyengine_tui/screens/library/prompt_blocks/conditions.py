@@ -1,5 +1,6 @@
 """Conditions of a prompt block as a GM reads and writes them: names and commas; an empty one is all."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -26,6 +27,7 @@ AGENT_NAMES: Final[Mapping[AgentRole, str]] = {
 }
 """Names of the agents in a condition."""
 
+_COMMA: Final = re.compile("[,，、،]")
 T = TypeVar("T")
 
 
@@ -98,7 +100,9 @@ def called(session: Session) -> dict[Slot, str]:
     names = {slot: clean_line(name) for slot, name in session.roster}
     taken = [name.casefold() for name in names.values()]
     return {
-        slot: str(slot.value) if "," in name or name.isdecimal() or taken.count(name.casefold()) > 1 else name
+        slot: str(slot.value)
+        if _COMMA.search(name) or name.isdecimal() or taken.count(name.casefold()) > 1
+        else name
         for slot, name in names.items()
     }
 
@@ -109,7 +113,7 @@ def _listed(
     """Return the values named in `text`; None, with a problem noted, where a part has no value."""
     by_name = {name.casefold(): value for name, value in {**known, **(numbers or {})}.items()}
     found: dict[T, None] = {}
-    for part in text.split(","):
+    for part in _COMMA.split(text):
         name = clean_line(part).casefold()
         if name and name not in by_name:
             problems.append(f"“{clean_line(part)[:30]}” is no {what}; there are {', '.join(known)}.")

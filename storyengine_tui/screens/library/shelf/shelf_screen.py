@@ -16,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
 from core.storage.library_store import LibraryCounts
+from core.text.letters import folded
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.shelf.arriving import DropImport
 from storyengine_tui.screens.shared.finding_screen import FindingScreen
@@ -184,7 +185,7 @@ class ShelfScreen(ListScreen[None, Row], FindingScreen[None]):
         """Show the rows that have the words in the field, of all these."""
         words, is_finding, cursor = self.words, self._field.display, self.first_cursor(rows)
         self._all = rows
-        shown = [row for row in rows if all(word in self.words_of(row).casefold() for word in words)]
+        shown = [row for row in rows if all(word in folded(self.words_of(row)) for word in words)]
         self.fill(shown, self.columns, self.cells_of, cursor=cursor, takes_focus=not is_finding)
         heading, empty = self.standing_texts()
         self.query_one("#empty", Static).update(FOUND_NOTHING if is_finding and rows else empty)

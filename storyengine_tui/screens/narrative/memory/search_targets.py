@@ -7,6 +7,7 @@ from uuid import UUID
 from core.domain.ids import ItemId
 from core.engine.recall.texts import texts_of
 from core.text.cleaning import clean, clean_line
+from core.text.letters import WORD_BEGINS
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
 from storyengine_tui.screens.narrative.memory.bank_part import BankPart
 from storyengine_tui.screens.narrative.memory.block_reader import SourceRange
@@ -73,7 +74,7 @@ def place_of(paragraphs: Sequence[Paragraph], text: str, start: int, end: int) -
     words = clean(text[start:end]).split()
     if not words:
         return None
-    pattern = re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, words)))
+    pattern = re.compile(WORD_BEGINS + r"\s+".join(map(re.escape, words)))
     line, first = clean_line(text), None
     for number, paragraph in enumerate(paragraphs):
         whole = paragraph.text.find(line)

@@ -16,6 +16,7 @@ from core.library.characters.in_chapter import compared
 from core.library.characters.offers import offers_of
 from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
+from core.text.letters import folded
 from storyengine_tui.screens.setup.cast_panels import AgentPanel
 from storyengine_tui.screens.setup.casting.compare_screen import CompareScreen, SlotTexts
 from storyengine_tui.screens.setup.casting.offers_screen import OffersScreen
@@ -140,7 +141,7 @@ class PickScreen(FindScreen[LibraryCharacter, LibraryCharacter]):
 
     @on(Input.Changed, "#find")
     def _narrow(self) -> None:
-        words = self.query_one("#find", EntryField).value.casefold().split()
+        words = folded(self.query_one("#find", EntryField).value).split()
         found = [one for one in self._characters if all(word in _words_of(one) for word in words)]
         names = max(16, min(30, self.size.width // 4))
         columns = {"Name": names, "What it is": max(20, self.size.width - names - 6)}
@@ -160,7 +161,7 @@ class PickScreen(FindScreen[LibraryCharacter, LibraryCharacter]):
 
 def _words_of(character: LibraryCharacter) -> str:
     texts = (*character.names, character.group, character.short_description, head(character.identity, _SHOWN))
-    return " ".join(texts).casefold()
+    return folded(" ".join(texts))
 
 
 def _cells_of(character: LibraryCharacter) -> tuple[Text, Text]:

@@ -179,6 +179,7 @@ def test_clauses_are_pieces_of_the_text(text: str) -> None:
 
 
 def test_clauses_end_at_sentences_and_lines_and_are_bounded() -> None:
+    assert clauses("राजा गया। रानी? वह आई") == ["राजा गया।", "रानी?", "वह आई"]
     assert clauses("Iron burns. Who knows? 夜は長い。雪が降る。\nNew line; more") == [
         "Iron burns.",
         "Who knows?",

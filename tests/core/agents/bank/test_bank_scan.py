@@ -275,6 +275,22 @@ def test_a_very_small_model_picks_clauses_of_the_part_itself() -> None:
     assert items[1].about is Slot.RED
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Вчера Анна пошла в дом Петра.", ["Анна", "Петра"]),
+        ("Στον πύργο ο Οδυσσέας μένει.", ["Οδυσσέας"]),
+        ("Wczoraj Kara śpi obok Łukasza.", ["Kara", "Łukasza"]),
+        ("Then Kara Vale came to Žofie.", ["Kara Vale", "Žofie"]),
+        ("昨天 Kara 走进了门。", ["Kara"]),
+    ],
+)
+def test_a_name_of_a_script_with_capitals_is_told_from_the_words_beside_it(
+    text: str, names: list[str]
+) -> None:
+    assert list(small_scan.unknown_names([event(1, text)], KNOWN)) == names
+
+
 def test_a_part_without_names_or_words_asks_no_more_than_it_must() -> None:
     setup = scan.setup_of(SMALL)
     quiet = (event(1, "It rains."), event(1, "…", Slot.RED, 1))

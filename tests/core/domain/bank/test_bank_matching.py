@@ -186,3 +186,10 @@ def test_an_item_that_is_there_is_always_found(words: list[str]) -> None:
 @given(st.text(min_size=1, max_size=40))
 def test_a_name_has_a_key_whatever_it_is(name: str) -> None:
     assert item_name_key(name) == item_name_key(f" {name} ")
+
+
+def test_items_of_a_script_without_spaces_are_not_the_same_for_having_the_same_letters() -> None:
+    lamp = item(1, "ตะเกียง", "คาราวางตะเกียงลงบนโต๊ะแล้วหันมามองเขา")
+    key = item(2, "กุญแจ", "เขามองตะเกียงบนโต๊ะแล้ววางกุญแจลงหน้าคารา")
+    again = item(3, "ตะเกียง", "คาราวางตะเกียงลงบนโต๊ะแล้วหันมามองเขาช้า ๆ")
+    assert alike([lamp, key, again]) == [(lamp, again)]

@@ -62,6 +62,7 @@ def test_a_letter_and_its_accent_are_the_same_as_one_character_and_as_two() -> N
         ("The cafe\u0301 is shut.", "cafe\u0301", True),
         ("हिन्दी", "हिन्द", False),
         ("The heart beats, and art lasts.", "art", True),
+        ("महाकविता", "कविता", False),
         ("Xfoo foo foo", "foo foo", True),
     ],
 )
@@ -80,3 +81,23 @@ def test_words_are_found_where_they_stand_in_any_text(before: str, words: str, a
     else:
         assert 0 <= place[0] < place[1] <= len(text)
         assert find_words(text[place[0] : place[1]], words) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "found"),
+    [
+        ("她说：「我走了，再见。」", "我走了。", "我走了"),
+        ("وصل أحمد، ثم غادر", "وصل أحمد؛", "وصل أحمد"),
+        ("राजा गया, रानी आई।", "राजा गया।", "राजा गया"),
+        ("他叫李明。", "李明", "李明"),
+        ("민수 왔다.", "민수", "민수"),
+    ],
+)
+def test_words_of_other_scripts_are_found_without_their_last_mark(text: str, words: str, found: str) -> None:
+    place = find_words(text, words)
+    assert place is not None
+    assert text[slice(*place)] == found
+
+
+def test_one_character_alone_proves_nothing() -> None:
+    assert find_words("他走了。", "他") is None

@@ -17,3 +17,7 @@ def test_a_long_text_of_names_is_read_in_time_that_grows_with_its_length() -> No
     began = perf_counter()
     assert len(query_words([("Ab " * 130_000, 1.0)])) == 1
     assert perf_counter() - began < SECONDS
+
+
+def test_a_word_of_a_query_has_its_vowel_signs() -> None:
+    assert [one.word for one in words_of("राजा_महल, สวัสดี")] == ["राजा", "महल", "สวัสดี"]

@@ -18,6 +18,7 @@ from core.domain.session.prompt_block import (
     PromptBlock,
     PromptBlocks,
     cleaned_blocks,
+    problem_of_variant,
     problems_of_blocks,
 )
 from core.domain.slot import Slot
@@ -168,3 +169,9 @@ WITHIN: dict[str, Callable[[], PromptBlocks]] = {
 @pytest.mark.parametrize("name", WITHIN)
 def test_what_is_within_bounds_is_not_refused(name: str) -> None:
     assert not list(problems_of_blocks(WITHIN[name]()))
+
+
+@pytest.mark.parametrize("name", ["noir", "हिन्दी", "ภาษาไทย", "日本語", "עִבְרִית"])
+def test_a_variant_has_a_name_in_any_script(name: str) -> None:
+    assert problem_of_variant(name) is None
+    assert problem_of_variant(f"{name}/") is not None

@@ -117,6 +117,7 @@ def test_titles() -> None:
     assert title_from("", " \n", "the world") == "the world"
     assert title_from("", "", "") == "Untitled chapter"
     assert len(title_from("", "x" * 100, "")) == 60
+    assert title_from("", f"{'x' * 58}👩‍🚀{'x' * 9}", "") == f"{'x' * 58}…"
 
 
 def test_the_limits_of_a_new_session() -> None:

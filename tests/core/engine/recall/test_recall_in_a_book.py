@@ -141,8 +141,11 @@ async def test_what_is_asked_by_meaning_is_the_prompt_or_the_scene_where_it_says
     await recalled(store, session, RED, RecallRequest(text=long, recent_from=0, embed=embed))
     short = "Who has the key?"
     await recalled(store, session, RED, RecallRequest(text=short, recent_from=0, embed=embed))
+    unspaced = ("属于他的那把钥匙现在在哪里。", "钥匙在哪里？")
+    for text in unspaced:
+        await recalled(store, session, RED, RecallRequest(text=text, recent_from=0, embed=embed))
     last = [event.text for event in await store.canon(session.id)][-2:]
-    assert texts == ["\n".join((*last, "Go on.")), long, short]
+    assert texts == ["\n".join((*last, "Go on.")), long, short, *unspaced]
 
 
 async def test_no_text_is_made_a_vector_where_the_database_keeps_none() -> None:

@@ -269,3 +269,33 @@ def test_a_search_finds_a_letter_and_its_accent_written_as_one_character_or_as_t
     other = matcher_of(normalize(typed, "lf"))
     assert other is not None
     assert other(text) is None, "a word does not begin after an accent"
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "found"),
+    [
+        ("老师", "我们的老师来了", "老师"),
+        ("鍵", "銅の鍵と灯", "鍵"),
+        ("ตลาด", "ฉันไปตลาดกับเพื่อน", "ตลาด"),
+        ("Kara", "彼はKaraを見た", "Kara"),
+        ("राज", "वह राजा है", "राजा"),
+        ("ज", "राजा", None),
+    ],
+)
+def test_a_word_begins_as_its_script_has_it(words: str, text: str, found: str | None) -> None:
+    matches = matcher_of(words)
+    assert matches is not None
+    place = matches(text)
+    assert (place and text[slice(*place)]) == found
+
+
+async def test_items_are_found_by_a_word_within_a_text_without_spaces() -> None:
+    store = MemoryStore()
+    session, lease = await chapters.locked_session(store, keeps_bank=True)
+    session = await chapters.play(store, session, lease, 3)
+    item = fact(1, session_id=session.id, text="銅の鍵は水車の下にあります。")
+    await store.commit(Changes(session_id=session.id, items=(item,)), lease)
+    [found] = (await search(store, [session.id], "水車")).hits
+    assert (found.place, found.source, found.has_words) == (HitPlace.BANK, str(item.id), True)
+    assert not (await search(store, [session.id], "風車")).hits
+    await lease.aclose()

@@ -110,7 +110,7 @@ def test_agnai_is_read_with_its_signs_for_letters() -> None:
                 {
                     "name": "L",
                     "entry": "Old.",
-                    "keywords": ["lamp", "la*", "l?mp", "old lamp"],
+                    "keywords": ["lamp", "la*", "l?mp", "old lamp", "राजा!"],
                     "weight": 7,
                     "priority": 3,
                     "enabled": True,
@@ -119,7 +119,7 @@ def test_agnai_is_read_with_its_signs_for_letters() -> None:
         }
     )
     [one] = book.entries
-    assert one.keys == ("lamp", r"/\bla\w*\b/i", r"/\bl\wmp\b/i", r"/\bold\ lamp\b/i")
+    assert one.keys == ("lamp", r"/\bla\w*\b/i", r"/\bl\wmp\b/i", r"/\bold\ lamp\b/i", "राजा")
     assert (one.order, one.priority, one.whole_words, book.name) == (7, 3, True, "Sea")
 
 

@@ -137,6 +137,9 @@ def test_merging_keeps_every_text_once_and_the_higher_strength() -> None:
     kind = merged(replace(one, description="Unkind to strangers."), replace(other, description="kind"))
     assert kind is not None
     assert kind.description == "Unkind to strangers.\nkind", "a text within a word is another text"
+    known = merged(replace(one, description="她很善良。"), replace(other, description="善良"))
+    assert known is not None
+    assert known.description == "她很善良。"
     long = replace(other, description="x" * 1_995)
     assert merged(one, long) is None, "nothing is cut"
     character = replace(mira(), traits=(one, other))

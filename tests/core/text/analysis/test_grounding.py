@@ -79,3 +79,16 @@ def test_a_very_long_text_of_names_is_looked_through_at_once(gap: str) -> None:
     began = thread_time()
     assert "KaraB" in list(Vocabulary.of(["kara"]).unknown_in(f"{text}, KaraB", is_paraphrase=True))
     assert thread_time() - began < 2
+
+
+def test_a_number_is_known_in_the_digits_of_any_script() -> None:
+    known = Vocabulary.of(["带着１２把钥匙", "في ٣٠ يومًا"])
+    assert list(known.unknown_in("12 keys, ١٢, 30")) == []
+    assert list(known.unknown_in("13把")) == ["13"]
+
+
+def test_a_name_is_known_within_a_text_without_spaces() -> None:
+    known = Vocabulary.of(["李明走进了房间。", "Karaは来た。"])
+    assert list(known.unknown_in("李明", is_name=True)) == []
+    assert list(known.unknown_in("王芳", is_name=True)) == ["王", "芳"]
+    assert list(known.unknown_in("There Kara met Bob")) == ["Bob"]

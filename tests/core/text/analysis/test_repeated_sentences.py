@@ -118,3 +118,14 @@ def test_a_long_text_that_repeats_itself_is_shortened_at_once() -> None:
     assert kept(text, source=text * 3) == text, "its dialogue is in the source as often"
     assert kept(text, source="ha " * 100_000).count(DOOR) == 1
     assert thread_time() - began < 3
+
+
+def test_a_name_between_spaces_makes_no_shorter_runs_of_a_script_without_spaces() -> None:
+    before = ("Kara 打开了窗。", "Kara 从窗走进来。", "Kara 走进房间里。")
+    new = "Kara 打开了窗，走进房间。"
+    assert kept(new, *before) == new
+
+
+def test_sentences_end_at_the_marks_of_their_scripts() -> None:
+    assert list(sentences_of("राजा गया। रानी आई। ")) == ["राजा गया। ", "रानी आई। "]
+    assert list(sentences_of("هل ذهبت؟ نعم.")) == ["هل ذهبت؟ ", "نعم."]

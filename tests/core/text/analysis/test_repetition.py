@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.analysis.repetition import LEAST_WORDS, Source, first_repeated, repeats, words_of
+from core.text.analysis.repetition import LEAST_WORDS, Source, first_repeated, repeats, terms_of, words_of
 from tests.core.values.sessions import any_text
 
 EXAMPLE = '"This shelf will not keep me here," I say. I set my shoulder against it and try to push it aside.'
@@ -13,6 +13,12 @@ PROMPT = (
     "as one asks for the salt. Joss is suddenly very busy with the blankets. What do you do with it?"
 )
 JAPANESE = "私は扉に肩を当てて、力いっぱい押してみる。"
+THAI = (
+    "ลมทะเลพัดแรงจนหน้าต่างไม้สั่น คาราวางตะเกียงลงบนโต๊ะแล้วหันมามองเขาอย่างเหนื่อยล้า เธอไม่ได้นอนมาสองคืนแล้ว "
+    "และเสียงคลื่นที่กระทบหินด้านล่างก็ไม่เคยหยุดเลยสักครู่ เขาบอกเธอว่าเรือจะมาถึงก่อนรุ่งสาง "
+    "แต่ไม่มีใครในหมู่บ้านเชื่อคำพูดนั้นอีกต่อไป เด็กคนหนึ่งยืนอยู่ที่ประตู ถือกุญแจทองเหลืองไว้ในมือเล็ก ๆ ของเขา "
+    "คาราถามว่าเขาไปเอามันมาจากไหน แต่เด็กเพียงแค่ส่ายหน้าและวิ่งหายไปในความมืด"
+)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +33,7 @@ JAPANESE = "私は扉に肩を当てて、力いっぱい押してみる。"
         ("Ines puts out a wet hand, palm up, and asks for the log.", PROMPT),
         ("I’ll go down to the boat, and wait there.", "I'll go down to the boat and wait there"),
         (JAPANESE, JAPANESE),
+        ("คาราวางตะเกียงลงบนโต๊ะแล้วหันมามองเขา", THAI),
         (
             "I am a cable rigger and I have been on the Stalk for fourteen years and never thought of it.",
             "I am a cable rigger, and I have been on the Stalk forever, and never thought of it till now.",
@@ -55,6 +62,10 @@ def test_a_reply_that_says_nothing_else_repeats_it(reply: str, source: str) -> N
             "I look at Joss. He is busy with the blankets, too busy, and I say his name to make him turn.",
             PROMPT,
         ),
+        (
+            "ฉันเดินช้า ๆ ไปที่หน้าต่างและมองออกไปข้างนอก ไม่มีอะไรนอกจากหมอกขาว ฉันคิดว่าเราควรรอจนถึงเช้าก่อนจะออกเดินทาง",
+            THAI,
+        ),
         (EXAMPLE + " Then I call for Mara, who must be close, and tell her to bring the iron bar.", EXAMPLE),
     ],
 )
@@ -73,7 +84,7 @@ def test_the_first_source_that_is_repeated_is_named() -> None:
 def test_only_a_text_of_some_words_can_repeat_and_each_such_text_repeats_itself(
     text: str, around: str
 ) -> None:
-    is_long = len(words_of(text)) >= LEAST_WORDS
+    is_long = len(terms_of(text)) >= LEAST_WORDS
     assert repeats(text, text) is is_long
     assert repeats(text, f"{around} {text} {around}") is is_long
 
@@ -91,3 +102,8 @@ SHIFTED = str.maketrans("abcdefghijklm", "nopqrstuvwxyz")
 def test_a_long_text_is_compared_in_no_time_however_it_repeats_itself(words: list[str]) -> None:
     text = " ".join(words)
     assert first_repeated(text, (Source("", "other words altogether"),) * 30) is None
+
+
+@pytest.mark.parametrize("text", ["राजा महल में गया", "தமிழ் மொழி", "שָׁלוֹם לָךְ", "за\u0301мок стоит"])
+def test_a_vowel_sign_or_an_accent_does_not_end_a_word(text: str) -> None:
+    assert words_of(text) == text.split()

@@ -39,6 +39,7 @@ def test_a_time_that_is_shown_is_read_as_the_same_seconds(seconds: int) -> None:
 @pytest.mark.parametrize(
     ("name", "typed", "value"),
     [
+        ("attributes", "年龄：六十；", (Attribute(name="年龄", value="六十"),)),
         ("duration_ms", "1.5 h", 5_400_000),
         ("duration_ms", "1H30MIN", 5_400_000),
         ("duration_ms", " ", None),

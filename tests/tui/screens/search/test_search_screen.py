@@ -9,6 +9,7 @@ from textual.widgets import DataTable, Input, Static
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot
+from core.domain.story.transcript import PieceKind
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.recall.search import Hit, Searched
@@ -17,6 +18,7 @@ from storyengine_tui.screens.bank.bank_rows import BankList
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative.memory.search_targets import place_of
 from storyengine_tui.screens.play.actions.place_actions import PromptScreen
 from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
@@ -26,10 +28,16 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm
 from storyengine_tui.widgets.reading.passage_view import PassageView
+from storyengine_tui.widgets.reading.transcript_lines import Paragraph, SourcePos
 from tests.tui.chapters.banked_chapter import SCRIPT, make_banked
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened, until
 from tests.tui.rooms.chapter_page import PROSE, make_ended
+
+
+def test_a_word_within_a_text_without_spaces_is_gone_to_in_memory() -> None:
+    shown = [Paragraph(PieceKind.GM, None, "• 我们的老师来了", 1)]
+    assert place_of(shown, "我们的老师来了", 3, 5) == (SourcePos(0, 5), SourcePos(0, 7))
 
 
 async def tell(engine: Engine) -> None:

@@ -124,6 +124,16 @@ WORDS = (
     Case(
         "an accented letter is part of a word", OURS, [entry("1", "caf", whole_words=True)], ["café"], set()
     ),
+    Case("a vowel sign is part of a word", ST, [entry("1", "राज", whole_words=True)], ["राजा गया"], set()),
+    Case("a whole word has its signs", ST, [entry("1", "राजा", whole_words=True)], ["राजा गया"], {"1"}),
+    Case("a sign of a picture ends a word", ST, [entry("1", "❤", whole_words=True)], ["a ❤️ b"], {"1"}),
+    Case(
+        "a Turkish capital has its dot",
+        ST,
+        [entry("1", "istanbul", whole_words=True)],
+        ["İstanbul'da"],
+        {"1"},
+    ),
     Case(
         "whole words of scripts without spaces",
         ST,

@@ -24,6 +24,7 @@ def cast(*names: str) -> Session:
     [
         (("Mira", "Joss"), (1, 2), "Mira, Joss"),
         (("Mira, the Elder", "Joss"), (1, 2), "1, Joss"),
+        (("李，明", "王芳"), (1, 2), "1, 王芳"),
         (("2", "Joss"), (1,), "1"),
         (("Mira", "mira"), (2,), "2"),
         (("Mira",), (1, 7), "Mira, 7"),
@@ -42,6 +43,12 @@ def test_a_number_is_the_slot_also_when_another_character_is_called_so() -> None
     session = cast("2", "Joss")
     typed = replace(TypedBlock.of(BLOCK, session), characters="2")
     assert typed.put_into(BLOCK, BLOCKS, session)[0].slots == (Slot(2),)
+
+
+def test_the_commas_of_other_scripts_are_between_characters_too() -> None:
+    session = cast("李明", "王芳", "Joss")
+    typed = replace(TypedBlock.of(BLOCK, session), characters="李明，王芳、Joss")
+    assert typed.put_into(BLOCK, BLOCKS, session)[0].slots == (Slot(1), Slot(2), Slot(3))
 
 
 def test_who_is_not_in_the_cast_is_refused_with_the_names_that_can_be_typed() -> None:

@@ -95,7 +95,7 @@ async def narrow(pilot: Pilot[Any], screen: ShelfScreen[Any], typed: str, names:
 
 SEARCHES: tuple[tuple[str, type[ShelfScreen[Any]], dict[str, set[str]]], ...] = (
     ("1", BooksScreen, {"dusk": {"  2. Dusk"}, "n. n. light": {"  1. The [/x] Light"}}),
-    ("2", ChaptersScreen, {"BOAT late": {"The relief boat is late."}}),
+    ("2", ChaptersScreen, {"BOAT late": {"The relief boat is late."}, "LİEF": {"The relief boat is late."}}),
     ("3", CastScreen, {"money": {"Joss"}, "k": {"Kara"}}),
     ("4", LoreScreen, {"world": {"Harbour [/x]"}, "nothing like it": set[str]()}),
 )

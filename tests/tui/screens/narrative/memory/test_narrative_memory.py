@@ -105,6 +105,8 @@ def test_names_are_found_whole_and_the_longest_first() -> None:
     names = [(Slot.RED, "Mira"), (Slot.ORANGE, "Mira Vale"), (Slot.YELLOW, "")]
     found = list(find_names("Mira, Mira Vale and Miranda.", names))
     assert found == [(0, 4, Slot.RED), (6, 15, Slot.ORANGE)]
+    assert list(find_names("那时李明来了", [(Slot.RED, "李明")])) == [(2, 4, Slot.RED)]
+    assert not list(find_names("राजा", [(Slot.RED, "राज")]))
 
 
 # Pages of a long memory
