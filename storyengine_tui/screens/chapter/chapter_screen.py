@@ -222,6 +222,10 @@ class ChapterScreen(BatchedScreen[None]):
         """
         if self._session is None:
             return
+        if not self.is_attached:
+            # The app has ended, and what its pages showed is gone with them.
+            self._listener.close()
+            return
         try:
             await self.flush()
         except StoryEngineError as error:
@@ -234,7 +238,7 @@ class ChapterScreen(BatchedScreen[None]):
         self._listener.close()
         self._there = None
         self._pages.detach()
-        if self.is_mounted and self.is_attached:
+        if self.is_mounted:
             self.set_focus(None)
             self._listener.show_writer()
         self._has_had_field = False

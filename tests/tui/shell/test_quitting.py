@@ -3,9 +3,11 @@
 import asyncio
 import gc
 import warnings
+from contextvars import Context
 from functools import partial
 
 import pytest
+from textual.app import App
 from textual.widgets import Button, Input
 
 from core.domain.errors import ErrorCode, StorageError
@@ -27,6 +29,26 @@ from tests.tui.engine_app import (
 )
 
 pytestmark = pytest.mark.anyio
+
+
+async def test_a_chapter_is_closed_in_order_after_the_app_itself_has_ended_while_it_was_leaving(
+    desktop: Desktop,
+) -> None:
+    await desktop.prepare(make_draft)
+    app = desktop.app()
+    async with app.run_test() as pilot:
+        await opened(pilot)
+        await pilot.press("ctrl+end", "!")
+        await app.chapter.flush()
+        App.panic(app, "The terminal cannot be read.")
+        await until(pilot, lambda: not app.is_running)
+    assert app.session is not None
+    session_id = app.session.id
+    # As `run_until_left` does it: no app is active there any more.
+    await asyncio.create_task(app.close_everything(), context=Context())
+    assert app.session is None
+    async with desktop.engine() as engine:
+        assert (await engine.reader(session_id).load()).tab1.world.endswith("!")
 
 
 @pytest.mark.parametrize(("key", "is_insisting"), [("f2", False), ("f7", True)])
