@@ -338,6 +338,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
 
     def panic(self, *renderables: RenderableType) -> None:
         """Store everything before Textual's panic ends the app: the terminal cannot be read any more."""
+        log.warning("the app ends in a panic")
         if self._is_leaving or not self.is_running or not self.chapter.is_mounted:
             super().panic(*renderables)
         elif self._ending is None:

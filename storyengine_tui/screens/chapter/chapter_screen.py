@@ -8,6 +8,7 @@ from textual import events, getters, on
 from textual.actions import parse
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import TabbedContent
@@ -222,16 +223,15 @@ class ChapterScreen(BatchedScreen[None]):
         """
         if self._session is None:
             return
-        if not self.is_attached:
-            # The app has ended, and what its pages showed is gone with them.
-            self._listener.close()
-            return
         try:
             await self.flush()
-        except StoryEngineError as error:
+        except (StoryEngineError, NoMatches) as error:  # A page has no fields left once the app has ended.
             if insists:
                 raise
             log.error("typed text could not be stored: %s", error)
+        if not self.is_attached:
+            self._listener.close()
+            return
         # A worker that still fills a page would write into pages that are being detached.
         for group in ("attach", "hear", "prepare"):
             self.workers.cancel_group(self, group)

@@ -78,10 +78,9 @@ class GameMaster(Terminal):
         return []
 
     def explain(self) -> str:
-        """Return the bugs that the program's log reports, with their tracebacks; empty where it has none."""
+        """Return the end of the program's log, with the tracebacks of bugs; empty where it has none."""
         with suppress(FileNotFoundError):
-            _, has_error, rest = self._log.read_text("utf-8").partition(" ERROR ")
-            return has_error + rest[-_LONGEST_EXPLANATION:]
+            return self._log.read_text("utf-8")[-_LONGEST_EXPLANATION:]
         return ""
 
     @property

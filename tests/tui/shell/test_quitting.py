@@ -39,7 +39,6 @@ async def test_a_chapter_is_closed_in_order_after_the_app_itself_has_ended_while
     async with app.run_test() as pilot:
         await opened(pilot)
         await pilot.press("ctrl+end", "!")
-        await app.chapter.flush()
         App.panic(app, "The terminal cannot be read.")
         await until(pilot, lambda: not app.is_running)
     assert app.session is not None

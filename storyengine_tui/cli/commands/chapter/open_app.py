@@ -1,6 +1,7 @@
 """`storyengine` without a command: the screen, and after a bug a new one from stored data."""
 
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.printing import say_error, start_log
 from storyengine_tui.shell.app import StoryEngineApp
 
+log = logging.getLogger(__name__)
 SWITCH_INTERVAL = 0.0005
 """Seconds for which the event loop may delay a thread: one of them writes to the terminal.
 
@@ -79,6 +81,8 @@ async def run_until_left(make: MakeApp, configuration: Configuration | Unread) -
         try:
             await app.run_async()
         finally:
+            if not app.has_exited:
+                log.warning("the app ended without being left")
             # However the app ended, store unsaved text and settle running requests.
             await (app.close_everything() if app.bug is None else app.close_in_time())
         if app.refusal is not None:
