@@ -251,6 +251,41 @@ async def test_words_of_an_older_item_with_accents_as_characters_of_their_own_ar
     assert mine == {"the", "two", "caf\xe9", "ring", "bell", "bells"}
 
 
+MARKED = "“Bells” rang—softly… the\u00a0harbour’s master said: «Häuser», 「灯」。"
+
+
+async def test_a_word_beside_a_typographic_mark_is_found_as_one_beside_a_plain_one(
+    store: PostgresStore, url: str
+) -> None:
+    session, lease = await told_in(store, Language.ENGLISH)
+    item = fact(3, session_id=session.id, prompt_index=3, name="“Kara’s” oath", text=MARKED)
+    item = replace(item, evidence=(replace(item.evidence[0], words=MARKED),))
+    await store.commit(Changes(session_id=session.id, items=(item,)), lease)
+    mine = {str(word) for word, one in words(url, session.id) if one == item.id}
+    assert mine >= {"bell", "bells", "rang", "soft", "harbour", "master", "häuser", "灯", "kara"}
+    assert not [word for word in mine if not word.isalnum()]
+    for typed in ("the bells rang", "a harbour", "it rang softly", "so where is Kara", "the harbour’s end"):
+        assert (session.id, 3) in await found(store, typed, session), typed
+    assert item in await store.bank.items(session.id), "an item stays as it was written"
+    await lease.aclose()
+
+
+async def test_words_of_an_older_item_beside_typographic_marks_are_made_again(empty_url: str) -> None:
+    await make_old(empty_url, "story_0032")
+    with psycopg.connect(plain_url(empty_url)) as raw:
+        older = _OLDER_ITEM.replace("Two bells were", "Two “bells”—were").encode()
+        [(session_id,)] = raw.execute(older).fetchall()
+        [(other,)] = raw.execute("SELECT gen_random_uuid()").fetchall()
+        raw.execute("INSERT INTO bank_word VALUES (%s, 'bell', %s)", [session_id, other])
+    assert ("bell", other) in words(empty_url, session_id)
+    store = await open_store(empty_url)
+    after = words(empty_url, session_id)
+    await store.aclose()
+    assert ("bell", other) in after, "those of others stay"
+    mine = {word for word, item in after if item == session_id}
+    assert mine == {"the", "two", "ring", "bell", "bells"}
+
+
 BEHIND_A_LINE = "two\n\u0301 bells \\\n\u0301 \\n\u0301 and\t\u030c more"
 """An accent without a letter before it; as JSON writes a new line, it has one."""
 
