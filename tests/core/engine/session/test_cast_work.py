@@ -179,7 +179,7 @@ async def test_what_a_chapter_changed_is_proposed_with_the_words_that_it_is_from
         {"quote": "my brother"},
         {"quote": ""},
         {"prompt": 9},
-        {"prompt": "1"},
+        {"prompt": "one"},
         {"prompt": True},
         {"about": "name"},
         {"text": " \n"},

@@ -213,7 +213,8 @@ def test_what_a_model_says_is_one_short_line() -> None:
     assert reason_of('{"reason": "a\\u001b[31m\\nb", "speaks": true}') == "a b"
     assert len(reason_of('{"reason": "' + "x" * 5_000 + '", "speaks": true}')) == LONGEST_REASON
     assert reason_of("no") == reason_of('{"reason": 7}') == ""
-    assert not speaks('{"reason": "x", "speaks": "true"}')
+    assert speaks('{"reason": "x", "speaks": "true"}')
+    assert not speaks('{"reason": "x", "speaks": "maybe"}')
 
 
 def test_the_minutes_after_which_one_counts_as_silent_are_a_setting() -> None:
