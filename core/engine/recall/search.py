@@ -341,7 +341,8 @@ async def _with_unspaced(
     found = {one.item.id: one for one in items}
     for scope in scopes:
         own = reversed(await store.bank.items(scope.session_id))
-        for item in islice((one for one in own if matches(f"{one.name} {one.text}")), MOST_HITS):
+        hits = islice((one for one in own if matches(f"{one.name} {one.text}")), MOST_HITS)
+        for item in await asyncio.to_thread(list, hits):
             known = found.get(item.id, Found(item, 1.0))
             found[item.id] = known._replace(words=known.words or (item.name,))
     return tuple(found.values())
