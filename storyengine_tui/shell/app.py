@@ -284,7 +284,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         kept = "" if self.session is None else stopped_by_leaving(self.session)
         self.chapter.feedback.show_progress(f"{kept} Storing and closing …".strip())
         try:
-            await self.workspace.close(insists=not is_forced)
+            await self.workspace.close_for_good(insists=not is_forced)
         except StoryEngineError as error:
             if not is_forced:
                 self._is_leaving = False

@@ -141,10 +141,14 @@ class Workspace:
                     raise
                 log.error("what is typed over the chapter could not be stored: %s", error)
 
-    async def close_for_good(self) -> None:
-        """Close, and prevent that a start that is still running opens a session."""
+    async def close_for_good(self, *, insists: bool = False) -> None:
+        """Close as `close` does; then a start that is still running opens no session."""
         self._is_closed = True
-        await self.close()
+        try:
+            await self.close(insists=insists)
+        except BaseException:
+            self._is_closed = not insists  # With `insists` the GM goes on in this chapter, or opens another.
+            raise
 
     async def _close(self, *, insists: bool = True) -> None:
         if self.session is None:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import warnings
+from collections.abc import Sequence
 from contextvars import Context
 from functools import partial
 
@@ -11,7 +12,9 @@ from textual.app import App
 from textual.widgets import Button, Input
 
 from core.domain.errors import ErrorCode, StorageError
+from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
+from core.engine.engine import Engine
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -48,6 +51,38 @@ async def test_a_chapter_is_closed_in_order_after_the_app_itself_has_ended_while
     assert app.session is None
     async with desktop.engine() as engine:
         assert (await engine.reader(session_id).load()).tab1.world.endswith("!")
+
+
+async def test_a_start_that_was_about_to_open_a_chapter_opens_none_once_the_gm_has_quit(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await desktop.prepare(make_draft)
+    gate, is_listing = asyncio.Event(), asyncio.Event()
+    listed = Engine.sessions
+
+    async def list_late(engine: Engine) -> Sequence[SessionSummary]:
+        summaries = await listed(engine)
+        is_listing.set()
+        await gate.wait()
+        return summaries
+
+    monkeypatch.setattr(Engine, "sessions", list_late)
+    app = desktop.app()
+    async with app.run_test() as pilot:
+        await until(pilot, is_listing.is_set)
+        stop = app._runtime.stop
+
+        async def stop_late() -> None:
+            gate.set()
+            await app.workers.wait_for_complete([one for one in app.workers if one.group == "engine"])
+            await stop()
+
+        monkeypatch.setattr(app._runtime, "stop", stop_late)
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: not app.is_running)
+    assert app.has_exited
+    assert app.session is None
+    assert app.bug is None
 
 
 @pytest.mark.parametrize(("key", "is_insisting"), [("f2", False), ("f7", True)])
