@@ -8,7 +8,10 @@ from core.text.graphemes import composed
 _SPELLED: Final = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 SPELLED: Final = f"[{_SPELLED}]"
 """Matches a letter of Thai, Lao, Burmese or Khmer, which have no spaces between words."""
-UNSPACED: Final = rf"[{_SPELLED}\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+_CJK = r"\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+CJK: Final = f"[{_CJK}]"
+"""Matches a character of Chinese or Japanese."""
+UNSPACED: Final = f"[{_SPELLED}{_CJK}]"
 """Matches a character of a script that has no spaces between words."""
 MARKS: Final = "".join(
     char for char in map(chr, range(0x300, 0x1D00)) if unicodedata.category(char)[0] == "M"

@@ -8,6 +8,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate
 from math import log
 from typing import Final, NamedTuple
 
@@ -15,13 +16,13 @@ from core.domain.bank.item import Item, ItemAccess, strength_of
 from core.domain.ids import ItemId, SessionId
 from core.domain.session.language import Language
 from core.text.graphemes import composed
-from core.text.letters import MARKS
+from core.text.letters import CJK, MARKS, SPELLED, UNSPACED
 
 Vector = tuple[float, ...]
 """A direction of length 1, so that the product of two vectors is the cosine of their angle."""
 
 MOST_WORDS: Final = 24
-"""Words that one query has at most."""
+"""Words that one query has at most; two pieces of a script without spaces count as one."""
 LEAST_CANDIDATES: Final = 30
 """Candidates by words, and as many by meaning, where a query asks for fewer."""
 MOST_WITH_A_WORD: Final = 500
@@ -46,6 +47,10 @@ PINNED_EVERY: Final = 10
 KEPT_EVERY: Final = 5
 """One place of so many is for pinned or confirmed items, the nearest first."""
 _TOKEN: Final = re.compile(rf"[^\W_](?:[^\W_]+|[{MARKS}]+)*")
+_RUN: Final = re.compile(rf"(?P<spelled>{SPELLED}+)|(?P<cjk>{CJK}+)|(?:(?!{UNSPACED}).)+")
+"""Matches a part of a token in one kind of script."""
+_UNSPACED: Final = re.compile(UNSPACED)
+_HIRAGANA: Final = re.compile("[\u3040-\u309f]+")
 _ENDS: Final = '.!?:\n"“”„»«(['
 
 
@@ -249,7 +254,25 @@ def words_of(text: str, weight: float = 1.0) -> Iterator[Sought]:
     text = composed(text)
     for found in _TOKEN.finditer(text):
         word = found[0]
-        yield Sought(_lowered(word), weight, word[0].isupper() and not _begins(text, found.start()))
+        if word.isascii() or not _is_unspaced(word):
+            yield Sought(_lowered(word), weight, word[0].isupper() and not _begins(text, found.start()))
+        else:
+            yield from (Sought(_lowered(piece), weight) for piece in _pieces(word))
+
+
+def _is_unspaced(word: str) -> bool:
+    return _UNSPACED.search(word) is not None
+
+
+def _pieces(token: str) -> Iterator[str]:
+    """Yield each two characters beside each other of Chinese or Japanese, each three of a spelled script.
+
+    What is in another script is one piece. The store makes the words of items alike.
+    """
+    for run in _RUN.finditer(token):
+        length = 2 if run["cjk"] else 3 if run["spelled"] else len(run[0])
+        for place in range(max(1, len(run[0]) - length + 1)):
+            yield run[0][place : place + length]
 
 
 def _begins(text: str, place: int) -> bool:
@@ -273,7 +296,7 @@ def query_words(parts: Sequence[tuple[str, float]]) -> tuple[Sought, ...]:
     """Return the words of texts with their weights, each once, the most telling first.
 
     A number or a name tells more than another word, and a long word more than a short one: the most common
-    words of a language are short.
+    words of a language are short. Hiragana alone is mostly grammar.
     """
     best: dict[str, Sought] = {}
     for text, weight in parts:
@@ -285,10 +308,13 @@ def query_words(parts: Sequence[tuple[str, float]]) -> tuple[Sought, ...]:
                 is_name = one.is_name or (known is not None and known.is_name)
                 best[one.word] = Sought(one.word, max(one.weight, known.weight if known else 0.0), is_name)
     ordered = sorted(best.values(), key=lambda one: -_told_by(one))
-    return tuple(ordered[:MOST_WORDS])
+    room = accumulate(0.5 if _is_unspaced(one.word) else 1.0 for one in ordered)
+    return tuple(one for one, taken in zip(ordered, room, strict=True) if taken <= MOST_WORDS)
 
 
 def _told_by(one: Sought) -> float:
+    if _is_unspaced(one.word):
+        return one.weight * (0.4 if _HIRAGANA.fullmatch(one.word) else 1.0)
     is_telling = one.is_name or one.word.isdecimal()
     return one.weight * (2.0 if is_telling else min(len(one.word), 8) / 5)
 

@@ -12,7 +12,7 @@ import pytest
 from psycopg import errors, sql
 
 from core.domain.bank.details import PersonDetails
-from core.domain.bank.recall import Query, Scope, query_words
+from core.domain.bank.recall import Query, Scope, query_words, words_of
 from core.domain.ids import SessionId
 from core.domain.session.language import Language
 from core.domain.session.session import Session
@@ -284,6 +284,56 @@ async def test_words_of_an_older_item_beside_typographic_marks_are_made_again(em
     assert ("bell", other) in after, "those of others stay"
     mine = {word for word, item in after if item == session_id}
     assert mine == {"the", "two", "ring", "bell", "bells"}
+
+
+WITHOUT_SPACES = {
+    3: "蘭陵的鐵匠把鑰匙藏在燈塔下面。",
+    4: "カラは人々に『灯台へ行く』と言った。Maraは見ていた。",
+    5: "ช่างตีเหล็กซ่อนกุญแจไว้ใต้ประภาคาร",
+}
+
+
+async def test_items_without_spaces_between_words_are_found_by_parts_of_their_texts(
+    store: PostgresStore, url: str
+) -> None:
+    session, lease = await told_in(store, Language.SIMPLE)
+    items = []
+    for number, text in WITHOUT_SPACES.items():
+        item = fact(number, session_id=session.id, prompt_index=1, name=text[:2], text=text)
+        items.append(replace(item, evidence=(replace(item.evidence[0], words=text),)))
+    await store.commit(Changes(session_id=session.id, items=tuple(items)), lease)
+    asked = {
+        "誰拿了鑰匙？": 3,
+        "那個鐵匠在哪裡": 3,
+        "カラはどこ": 4,
+        "人々が灯台を見た": 4,
+        "where is Mara": 4,
+        "กุญแจอยู่ที่ไหน": 5,
+    }
+    for typed, number in asked.items():
+        assert await found(store, typed, session) == [(session.id, number)], typed
+    assert await found(store, "月亮很美", session) == []
+    made = words(url, session.id)
+    for item in items:
+        mine = {str(word) for word, one in made if one == item.id}
+        assert mine >= {one.word for one in words_of(item.text) if len(one.word) > 1}, "as a query has them"
+    await lease.aclose()
+
+
+async def test_words_of_an_older_item_without_spaces_between_words_are_made_again(empty_url: str) -> None:
+    await make_old(empty_url, "story_0033")
+    told = "鐵匠的 bells"
+    with psycopg.connect(plain_url(empty_url)) as raw:
+        [(session_id,)] = raw.execute(_OLDER_ITEM.replace("Two bells", told).encode()).fetchall()
+        [(other,)] = raw.execute("SELECT gen_random_uuid()").fetchall()
+        raw.execute("INSERT INTO bank_word VALUES (%s, '鐵匠的', %s)".encode(), [session_id, other])
+    assert ("鐵匠的", session_id) in words(empty_url, session_id)
+    store = await open_store(empty_url)
+    after = words(empty_url, session_id)
+    await store.aclose()
+    assert ("鐵匠的", other) in after, "those of others stay"
+    mine = {word for word, item in after if item == session_id}
+    assert mine == {"the", "ring", "bell", "bells", "鐵匠", "匠的"}
 
 
 BEHIND_A_LINE = "two\n\u0301 bells \\\n\u0301 \\n\u0301 and\t\u030c more"
