@@ -7,7 +7,7 @@ have the same lines; older ones have no header. Of its `chat_metadata` the autho
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -68,8 +68,9 @@ def read_chat(document: bytes) -> ChatLog:
         lines = document.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise FileRefusedError(f"{_NO_CHAT}it is not text in UTF-8.") from error
-    header: dict[str, Any] = {}
-    messages = tuple(_messages((line for line in lines if not is_blank(line)), header))
+    records = _records(line for line in lines if not is_blank(line))
+    header = records.pop(1) if records and "mes" not in records[1] else {}
+    messages = tuple(filter(None, map(_message, records.values(), records)))
     if not messages:
         raise FileRefusedError(f"{_NO_CHAT}it has no message.")
     metadata = header.get("chat_metadata")
@@ -82,26 +83,23 @@ def read_chat(document: bytes) -> ChatLog:
     )
 
 
-def _messages(lines: Iterator[str], header: dict[str, Any]) -> Iterator[LoggedMessage]:
-    """Yield the messages, and add what the first line says of the chat to `header`."""
+def _records(lines: Iterable[str]) -> dict[int, Mapping[str, Any]]:
+    """Return the objects of the lines, by their numbers from 1."""
+    records: dict[int, Mapping[str, Any]] = {}
     for number, line in enumerate(lines, start=1):
         if number > MOST_MESSAGES:
             raise FileRefusedError(f"The chat has more than {MOST_MESSAGES:,} messages.")
         record = parse_json(line, f"Line {number:,} of the chat").value
         if not isinstance(record, dict):
             raise FileRefusedError(f"{_NO_CHAT}line {number:,} is not an object.")
-        if "mes" in record:
-            message = _message(record, number)
-            if message is not None:
-                yield message
-        elif number > 1:
-            raise FileRefusedError(f"{_NO_CHAT}line {number:,} has no message.")
-        else:
-            header.update(record)
+        records[number] = record
+    return records
 
 
 def _message(record: Mapping[str, Any], number: int) -> LoggedMessage | None:
     """Return the message of a line; None for one without any text."""
+    if "mes" not in record:
+        raise FileRefusedError(f"{_NO_CHAT}line {number:,} has no message.")
     listed = record.get("swipes")
     stored = _texts(listed)
     texts = [clean(one).strip() for one in stored[:MOST_SWIPES]]
