@@ -32,7 +32,7 @@ from tests.torture.kills.kill_storage import (
     kill_restores,
 )
 from tests.torture.kills.kill_takes import kill_takes
-from tests.torture.kills.kill_typing import kill_typing
+from tests.torture.kills.kill_typing import ROUNDS, kill_typing
 from tests.torture.queue.rules import LEVELS
 from tests.torture.queue.run import FULL, torture_queue
 from tests.torture.soak import soak
@@ -272,7 +272,7 @@ PHASES: dict[str, Phase] = {
     "random keys": tests_of(
         "keys", "tests/tui/shell/test_random_keys.py", "tests/e2e/terminal/test_random_terminal_keys.py"
     ),
-    "restores and typing": on_machine((kill_restores, None), (kill_typing, FULL_KILLS)),
+    "restores and typing": on_machine((kill_restores, None), (kill_typing, len(ROUNDS))),
     "random play": random_play,
     "soak": long_soak,
     "queue": queue,

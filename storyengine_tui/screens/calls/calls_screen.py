@@ -1,6 +1,7 @@
 """The calls of models: what waits, what was asked and answered, and what it cost (design 17 and 18)."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import ClassVar, Final
 
 from textual import getters, on, work
@@ -62,13 +63,18 @@ class CallsScreen(OverlayScreen[None]):
         engine: Engine,
         session: SessionHandle,
         queue: QueueControl | None,
+        folder: Path,
         take_back: Callable[[RequestId | None], None],
     ) -> None:
-        """Show the calls of `session`; `take_back` returns one of its waiting prompts, or all."""
+        """Show the calls of `session`.
+
+        `folder` is for text that is not stored yet; `take_back` returns a waiting prompt, or all of them.
+        """
         super().__init__()
         self._engine = engine
         self._session = session
         self._queue = queue
+        self._folder = folder
         self._take_back = take_back
         self._views: dict[str, CallsView] = {}
         self._is_loading = False
@@ -154,7 +160,7 @@ class CallsScreen(OverlayScreen[None]):
     def _made(self, name: str) -> CallsView:
         match name:
             case "queue" if self._queue is not None:
-                return QueueView(self._queue, self._session, self._return)
+                return QueueView(self._queue, self._session, self._folder, self._return)
             case "money":
                 return MoneyView(self._engine, self._session.id)
             case _:

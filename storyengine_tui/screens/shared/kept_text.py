@@ -12,7 +12,6 @@ from core.domain.ids import CharacterId, LorebookId, SessionId
 from core.text.cleaning import clean
 
 log = logging.getLogger(__name__)
-BEGUN: Final = "You wrote this before, and did not add it."
 MOST_WINDOWS: Final = 8
 """Windows that keep what is typed into one lorebook at the same time."""
 
@@ -26,19 +25,9 @@ class KeptText:
     """A larger file is not read."""
 
     @classmethod
-    def correction_of(cls, session_id: SessionId, folder: Path) -> Self:
-        """Return the file for a correction of this chapter's canon that is being written."""
-        return cls(folder / f"correction-{session_id}")
-
-    @classmethod
-    def secret_of(cls, session_id: SessionId, folder: Path) -> Self:
-        """Return the file for a secret of a played chapter that is being written."""
-        return cls(folder / f"secret-{session_id}")
-
-    @classmethod
-    def hearers_of(cls, session_id: SessionId, folder: Path) -> Self:
-        """Return the file for who hears the texts of this chapter that are not sent yet."""
-        return cls(folder / f"hearers-{session_id}")
+    def of_chapter(cls, what: str, session_id: SessionId, folder: Path) -> Self:
+        """Return the file for something of this chapter that is being written, such as a `correction`."""
+        return cls(folder / f"{what}-{session_id}")
 
     @classmethod
     def entries_of(cls, lorebook_id: LorebookId, folder: Path) -> tuple[Self, ...]:
@@ -62,9 +51,8 @@ class KeptText:
     @classmethod
     def forget_all_of(cls, session_id: SessionId, folder: Path) -> None:
         """Delete everything that is kept of a chapter that is deleted."""
-        for file_of in (cls.correction_of, cls.secret_of, cls.hearers_of):
-            kept = file_of(session_id, folder)
-            kept.forget()
+        for file in folder.glob(f"*-{session_id}"):
+            cls(file).forget()
 
     def read(self) -> str:
         """Return the text; empty when there is no file or it cannot be read."""

@@ -14,6 +14,7 @@ from textual.widget import Widget
 
 from core.domain.errors import IllegalCommandError, StoryEngineError
 from storyengine_tui.screens.shared.autosave import Autosave
+from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.textual_ext.painting.visibility import is_displayed
 
 if TYPE_CHECKING:
@@ -99,6 +100,10 @@ class SessionTab(VerticalScroll, can_focus=False):
     def shows(self, session: "SessionHandle") -> bool:
         """Whether `session` is still open; check it after every await, for another may be open by then."""
         return self.has_session and self._session is session
+
+    def kept_text(self, what: str) -> KeptText | None:
+        """Return the file for something of this chapter that is being written; None if it is kept nowhere."""
+        return None if self.folder is None else KeptText.of_chapter(what, self.session.id, self.folder)
 
     def adopt(self, part: object, *actions: str) -> None:
         """Make these actions of a part of this page its own, so that keys and the palette find them here."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final, Protocol
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -17,11 +17,28 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
 
+BEGUN: Final = "You wrote this before, and did not store it."
+BEGUN_OVER: Final = f"{BEGUN} Cancel and discard it to see what is stored."
+
+
+class Draft(Protocol):
+    """A file for a text until it is stored or discarded: the program may be killed before."""
+
+    def read(self) -> str:
+        """Return the text; empty where there is none."""
+
+    def keep(self, text: str) -> None:
+        """Replace the text; an empty one deletes it."""
+
+    def forget(self) -> None:
+        """Delete the text."""
+
 
 class StoredTextModal(TextDialog):
     """Ends with True once `store` has accepted the text, else with False.
 
-    `limit` is how many characters the text may have. A text that was begun is never cut, however long.
+    `limit` is how many characters the text may have; one that was begun is never cut, however long. It begins
+    with the text of `kept`, or else with the `stored` one.
     """
 
     IS_FINAL = False
@@ -39,10 +56,18 @@ class StoredTextModal(TextDialog):
 
     _area = getters.query_one(CappedTextArea)
 
-    def __init__(self, store: Callable[[str], Awaitable[None]], limit: int, begun: str = "") -> None:
+    def __init__(
+        self,
+        store: Callable[[str], Awaitable[None]],
+        limit: int,
+        stored: str = "",
+        kept: Draft | None = None,
+    ) -> None:
         super().__init__()
         self._store = store
-        self._begun = begun
+        self._stored = stored
+        self._kept = kept
+        self._begun = (kept.read() if kept is not None else "") or stored
         self._limit = limit
         self._is_storing = False
 
@@ -54,20 +79,18 @@ class StoredTextModal(TextDialog):
     @property
     def has_changes(self) -> bool:
         """Whether the GM wrote something: it can be stored, and would be lost."""
-        return self._area.text != self._begun
-
-    is_kept = False
-    """Whether a file has what is typed, from which the dialog begins at the next start."""
+        return self._area.text != self._stored
 
     @property
     def unsaved(self) -> str:
         """The loss of a text that no file has."""
-        return self.LOSS[1] if self.has_changes and not self.is_kept else ""
+        return self.LOSS[1] if self.has_changes and self._kept is None else ""
 
     @property
     def notes(self) -> Iterable[tuple[str, bool]]:
-        """The lines about this text, each with whether it is above the field."""
-        return ()
+        """Yield the lines about this text, each with whether it is above the field."""
+        if self._begun != self._stored:
+            yield (BEGUN_OVER if self._stored else BEGUN), True
 
     def compose(self) -> ComposeResult:
         """Compose what the text does, the field with its counter, and the two answers."""
@@ -106,14 +129,9 @@ class StoredTextModal(TextDialog):
 
     @on(CappedTextArea.Edited)
     def _handle_edit(self) -> None:
-        self._keep(self._area.text)
+        if self._kept is not None:
+            self._kept.keep(self._area.text if self.has_changes else "")
         self._show_length()
-
-    def _keep(self, text: str) -> None:
-        """Keep what is typed, in case the program is killed."""
-
-    def _forget(self) -> None:
-        """Keep nothing any more: the text is stored or discarded."""
 
     def _show_length(self) -> None:
         self.query_one(CharCounter).show(self._area.length)
@@ -158,5 +176,6 @@ class StoredTextModal(TextDialog):
             self._close(is_stored=False)
 
     def _close(self, *, is_stored: bool) -> None:
-        self._forget()
+        if self._kept is not None:
+            self._kept.forget()
         self.dismiss(is_stored)

@@ -125,10 +125,11 @@ def test_a_chapter_is_archived_restored_and_purged_only_on_an_explicit_second_st
     assert unanswered.returncode != 0, "nobody said yes"
     assert "Something in the program went wrong" not in unanswered.stderr
     assert ids(here, "Gone", "--archived") == [session]
-    begun = here.data / f"correction-{session}"
-    begun.write_text("Jonas holds")
+    begun = [here.data / f"{what}-{session}" for what in ("correction", "line", "reply.3.1.0")]
+    for file in begun:
+        file.write_text("Jonas holds")
     assert here.lines("purge", session, "--yes") == [f"Deleted “Gone” ({session})."]
-    assert not begun.exists(), "what was begun for it is deleted too"
+    assert not any(file.exists() for file in begun), "what was begun for it is deleted too"
     assert ids(here, "Gone", "--archived") == []
 
 

@@ -28,15 +28,18 @@ _BACK = 60.0
 class Field:
     """A field that the GM types in: the chapter's preparation, the keys to it, and its place in the store.
 
-    The way is of keys, and of what shows then. Without a query it is stored in a file.
+    The way is of keys, and of what shows then. It is stored where a query says, or in files.
     """
 
     name: str
     until: str
     way: tuple[tuple[tuple[str, ...], str], ...]
     stored: str = ""
+    files: str = ""
 
 
+CAN_WRITE = "End Chapter (F8)"
+"""Shows once the chapter is open to write; before that, the palette does not list what writes."""
 UNENDED = "end of the chapter wanted: before"
 FIELDS = (
     Field("a prompt", UNENDED, (((), "━ To "),), "SELECT text FROM unsent_text"),
@@ -62,6 +65,23 @@ FIELDS = (
         "a correction",
         UNENDED,
         (((), "being played"), (("f4",), "as they were locked"), (("+",), "Correct memory")),
+        files="correction-*",
+    ),
+    Field(
+        "a line of the GM",
+        UNENDED,
+        (
+            ((), CAN_WRITE),
+            (("ctrl+p", *"add a line"), "Tell what happens"),
+            (("enter",), "no character answers"),
+        ),
+        files="line-*",
+    ),
+    Field(
+        "a reply",
+        UNENDED,
+        (((), CAN_WRITE), (("ctrl+p", *"correct the r"), "Write the newest"), (("enter",), "another take")),
+        files="reply.*",
     ),
 )
 ROUNDS = tuple(product(FIELDS, (Victim.PROGRAM, Victim.ALL, Victim.POSTGRES)))
@@ -157,6 +177,6 @@ def stored_in(torturer: Torturer, field: Field) -> str:
 
 
 def _stored(torturer: Torturer, url: str, field: Field) -> str:
-    if not field.stored:
-        return "\n".join(file.read_text() for file in torturer.home.data.glob("correction-*"))
+    if field.files:
+        return "\n".join(file.read_text() for file in torturer.home.data.glob(field.files))
     return "\n".join(str(text) for (text,) in rows(url, field.stored))

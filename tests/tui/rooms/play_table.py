@@ -17,6 +17,7 @@ from core.domain.story.event import Event
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.storage.snapshot import Snapshot
+from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.play.composer.composer import Composer
 from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.screens.play.composer.prompt_queue import PromptQueue
@@ -197,7 +198,7 @@ async def at_table(
         else:
             session_id = await make_active(engine, prompts)
         session = await engine.open(session_id)
-        app = PlayApp(session)
+        app = PlayApp(session, Configuration(desktop.paths, desktop.settings))
         try:
             async with app.run_test(size=size) as pilot:
                 await until(pilot, lambda: app.has_begun)

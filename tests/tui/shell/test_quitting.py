@@ -5,7 +5,6 @@ import gc
 import warnings
 from collections.abc import Sequence
 from contextvars import Context
-from functools import partial
 
 import pytest
 from textual.app import App
@@ -18,8 +17,7 @@ from core.engine.engine import Engine
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.one_line import LineField
 from tests.tui.engine_app import (
     PATIENCE,
     Desktop,
@@ -30,6 +28,8 @@ from tests.tui.engine_app import (
     screen_text,
     until,
 )
+from tests.tui.screens.library.cast.test_details import details
+from tests.tui.screens.library.shelf.test_shelves import make_library
 
 pytestmark = pytest.mark.anyio
 
@@ -115,20 +115,14 @@ async def test_a_target_that_is_no_number_of_words_is_not_lost_by_quitting(
         assert (await engine.reader(before).load()).session.target_words == (None if is_insisting else 600)
 
 
-@pytest.mark.parametrize("action", ["add_line", "correct_reply"])
-async def test_quitting_asks_first_where_a_dialog_has_a_text_that_is_not_stored(
-    desktop: Desktop, action: str
-) -> None:
-    await desktop.prepare(partial(make_active, prompts=1))
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
-        app.chapter.do_there("play", action)
-        dialog = await in_front(pilot, OverlayModal, CappedTextArea)
+async def test_quitting_asks_first_where_a_dialog_has_a_text_that_no_file_has(desktop: Desktop) -> None:
+    async with desktop.window(make_library, size=(80, 24)) as (pilot, app):
+        dialog = await details(pilot)
         await pilot.press(*"rope", "ctrl+q")
         await in_front(pilot, ConfirmModal)
         await pilot.press("ctrl+q", "escape")
         await until(pilot, lambda: app.screen is dialog)
-        assert "rope" in dialog.query_one(CappedTextArea).text
+        assert dialog.query_one("#short", LineField).text == "rope"
         await pilot.press("ctrl+q", "right", "enter")
         await until(pilot, lambda: not app.is_running)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import ClassVar, Final
 
 from rich.text import Text
@@ -19,6 +20,7 @@ from core.engine.sync.notifications import TextArrived
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.calls.calls_view import CallsView, right
 from storyengine_tui.screens.calls.queue.queue_rows import NOTHING_WAITS, purpose_of, state_of, totals_of
+from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.list_screen import cut
 from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
 
@@ -59,12 +61,21 @@ class QueueView(CallsView):
     ]
 
     def __init__(
-        self, queue: QueueControl, session: SessionHandle, take_back: Callable[[RequestId | None], None]
+        self,
+        queue: QueueControl,
+        session: SessionHandle,
+        folder: Path,
+        take_back: Callable[[RequestId | None], None],
     ) -> None:
-        """Make the view; `take_back` returns one prompt of `session`, or all, to their panels."""
+        """Make the view.
+
+        `folder` is for text that is not stored yet; `take_back` returns one prompt of `session`, or all, to
+        their panels.
+        """
         super().__init__()
         self._queue = queue
         self._session = session
+        self._folder = folder
         self._take_back = take_back
         self._entries: Sequence[QueueEntry] = ()
 
@@ -209,7 +220,8 @@ class QueueView(CallsView):
         request = None if self._chosen is None else self._chosen.request
         if isinstance(request, ReplyRequest):
             limit = self._session.snapshot.session.limits.prompt
-            dialog = PromptModal(partial(self._queue.edit, request.id), limit, request.text)
+            kept = KeptText.of_chapter(f"prompt.{request.id}", request.session_id, self._folder)
+            dialog = PromptModal(partial(self._queue.edit, request.id), limit, request.text, kept)
             self.app.push_screen(dialog, self._reload_after)
 
     def _reload_after(self, _: bool | None) -> None:

@@ -1,6 +1,6 @@
 """Dialogs about a character of the library: its identity, its names and groups, and a pause."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,18 +14,16 @@ from core.library.characters.checks import LONGEST_IDENTITY
 from core.text.name_list import shown_names, typed_names
 from storyengine_tui.screens.library.shelf.kept_shelf import COPIES_STAY
 from storyengine_tui.screens.setup.cast_panels import IDENTITY_PLACEHOLDER
-from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
-from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import Draft, StoredTextModal
 from storyengine_tui.widgets.fields.one_line import LineField
 
 if TYPE_CHECKING:
     from core.engine.services.library.characters import CharacterLibrary
 
-BEGUN = "You wrote this before, and did not store it. Cancel and discard it to see the stored identity."
 OTHER = "The identity was changed in another window"
 OTHER_TEXT = (
     "Your text is still here. Store it over the other one, or read yours again first. The other one is:\n\n"
@@ -36,34 +34,18 @@ class IdentityModal(StoredTextModal):
     """Ends with True once the identity was stored.
 
     What else of the character was changed meanwhile stays; where the identity itself was, the GM is asked.
-    `kept` holds what is typed until it is stored or discarded, for the program may be killed.
     """
 
     HELP = f"The identity of a character in the library. {COPIES_STAY}"
     EFFECT = f"{COPIES_STAY} A chapter has room for 5,000 characters."
     PLACEHOLDER = IDENTITY_PLACEHOLDER
     LOSS = ("Discard the changes?", "Your changes of the identity are not stored, and will be lost.")
-    is_kept = True
 
-    def __init__(self, library: "CharacterLibrary", character: LibraryCharacter, kept: KeptText) -> None:
-        typed = kept.read()
-        super().__init__(self._store_identity, LONGEST_IDENTITY, typed or character.identity)
+    def __init__(self, library: "CharacterLibrary", character: LibraryCharacter, kept: Draft) -> None:
+        super().__init__(self._store_identity, LONGEST_IDENTITY, character.identity, kept)
         self._library = library
         self._character = character
-        self._kept = kept
-        self._was_typed = bool(typed) and typed != character.identity
         self.heading = f"Who {character.name} is"
-
-    @property
-    def has_changes(self) -> bool:
-        """Whether the text differs from the stored one."""
-        return self._area.text != self._character.identity
-
-    @property
-    def notes(self) -> Iterable[tuple[str, bool]]:
-        """Say that the text was begun before."""
-        if self._was_typed:
-            yield BEGUN, True
 
     async def _store_identity(self, text: str) -> None:
         begun = self._character
@@ -79,18 +61,11 @@ class IdentityModal(StoredTextModal):
         """Ask what holds, the other identity or this one."""
 
         def store() -> None:
-            self._character = now
+            self._character, self._stored = now, now.identity
             self._add()
 
         text = OTHER_TEXT + now.identity
         ask_first(self.app, ConfirmModal(OTHER, text, confirm="Store mine", cancel="Look again"), store)
-
-    def _keep(self, text: str) -> None:
-        # As it is stored, there is nothing to keep.
-        self._kept.keep("" if text == self._character.identity else text)
-
-    def _forget(self) -> None:
-        self._kept.forget()
 
 
 CHANGED_BY = (("you, and proposals that you take", False), ("you alone", True))

@@ -10,8 +10,7 @@ from core.domain.errors import IllegalCommandError
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.slot import Slot
 from core.text.cleaning import is_blank
-from storyengine_tui.screens.shared.kept_text import BEGUN, KeptText
-from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import Draft, StoredTextModal
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 
 EFFECT = (
@@ -39,10 +38,8 @@ class Store(Protocol):
 class CorrectionModal(StoredTextModal):
     """Asks for a correction.
 
-    `room` is how many characters are left of the total that all corrections of a chapter may have. `kept`
-    holds the text until it is stored or discarded: if the program is killed in between, the text is shown
-    once more, for it must not be lost. `roster` is the cast from which the GM chooses who is given it;
-    without one everyone is.
+    `room` is how many characters are left of the total that all corrections of a chapter may have. `roster`
+    is the cast from which the GM chooses who is given it; without one everyone is.
     """
 
     HELP = f"A correction of canon. {EFFECT}"
@@ -53,13 +50,10 @@ class CorrectionModal(StoredTextModal):
     LOSS = ("Discard the correction?", "Your text is not part of the chapter yet, and will be deleted.")
 
     def __init__(
-        self, store: Store, room: int, kept: KeptText | None = None, roster: Sequence[tuple[Slot, str]] = ()
+        self, store: Store, room: int, kept: Draft | None = None, roster: Sequence[tuple[Slot, str]] = ()
     ) -> None:
-        super().__init__(
-            self._store_for_chosen, min(LONGEST_CORRECTION, room), kept.read() if kept is not None else ""
-        )
+        super().__init__(self._store_for_chosen, min(LONGEST_CORRECTION, room), kept=kept)
         self._store_for = store
-        self._kept, self.is_kept = kept, kept is not None
         self._roster = roster
 
     @property
@@ -74,9 +68,8 @@ class CorrectionModal(StoredTextModal):
 
     @property
     def notes(self) -> Iterable[tuple[str, bool]]:
-        """Yield the notes that the text was begun before, and which bound it has."""
-        if self._begun:
-            yield BEGUN, True
+        """Yield also which bound the text has."""
+        yield from super().notes
         if self._limit < LONGEST_CORRECTION:
             bound = f"All corrections of a chapter together have at most {LONGEST_CORRECTIONS:,} characters."
             yield bound, False
@@ -94,11 +87,3 @@ class CorrectionModal(StoredTextModal):
         if not audience.slots:
             raise IllegalCommandError(NOBODY_GETS_IT)
         await self._store_for(text, audience=audience)
-
-    def _keep(self, text: str) -> None:
-        if self._kept is not None:
-            self._kept.keep(text)
-
-    def _forget(self) -> None:
-        if self._kept is not None:
-            self._kept.forget()

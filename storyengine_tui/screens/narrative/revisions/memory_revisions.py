@@ -18,7 +18,6 @@ from storyengine_tui.screens.narrative.memory.block_reader import BlockReader
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.revisions.comparison import revisions_of
 from storyengine_tui.screens.narrative.revisions.correction_modal import NO_ROOM, CorrectionModal
-from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm, MemoryMarks, title_of
 
@@ -102,11 +101,11 @@ class MemoryRevisions:
 
     def correct(self, room: int, roster: Sequence[tuple[Slot, str]]) -> None:
         """Ask for a correction of canon, which the dialog stores; `room` is how long it may be."""
-        session, folder = self._page.session, self._page.folder
+        session = self._page.session
         if not session.can(Command.CORRECT_CANON):
             return
         if room > 0:
-            kept = KeptText.correction_of(session.id, folder) if folder is not None else None
+            kept = self._page.kept_text("correction")
             dialog = CorrectionModal(session.edits.correct_canon, room, kept, roster)
             self._page.ask(dialog, self._show_correction)
         else:
@@ -179,7 +178,8 @@ class MemoryRevisions:
         from storyengine_tui.screens.narrative.revisions.revision_modals import BlockModal
 
         edit = partial(session.takes.edit_block, block.last, ordinal=block.ordinal)
-        self._page.ask(BlockModal(block, edit))
+        kept = self._page.kept_text(f"block.{block.last}.{block.ordinal}")
+        self._page.ask(BlockModal(block, edit, kept))
 
     async def _compare(self, session: "SessionHandle", block: MemoryBlock) -> None:
         from storyengine_tui.screens.narrative.revisions.comparison_screen import ComparisonScreen

@@ -7,7 +7,7 @@ from core.domain.session.profile import LONGEST_MODEL
 from core.domain.story.memory import MemoryBlock
 from core.text.cleaning import clean, is_blank
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
-from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import Draft, StoredTextModal
 from storyengine_tui.widgets.reading.memory_outline import title_of
 
 LONGEST_BLOCK = 60_000
@@ -40,14 +40,17 @@ class BlockModal(StoredTextModal):
     HELP = f"A block of memory, edited by hand. {EFFECT}"
     LOSS = ("Discard your changes?", "The block stays as it was before.")
 
-    def __init__(self, block: MemoryBlock, store: Callable[[str], Awaitable[None]]) -> None:
-        super().__init__(store, LONGEST_BLOCK, clean(json.dumps(block.payload, indent=2, ensure_ascii=False)))
+    def __init__(
+        self, block: MemoryBlock, store: Callable[[str], Awaitable[None]], kept: Draft | None = None
+    ) -> None:
+        written = clean(json.dumps(block.payload, indent=2, ensure_ascii=False))
+        super().__init__(store, LONGEST_BLOCK, written, kept)
         self.heading = f"Edit memory: {title_of(block)}"
 
     @property
     def has_changes(self) -> bool:
         """Whether the text differs from the block's."""
-        return self._area.text != self._begun and not is_blank(self._area.text)
+        return super().has_changes and not is_blank(self._area.text)
 
     def _place_cursor(self) -> None:
         self._area.move_cursor((0, 0))

@@ -25,7 +25,7 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
-    from storyengine_tui.screens.play.scene.line_modals import NarrationModal
+    from storyengine_tui.screens.play.scene.line_modals import AddedLineModal
     from storyengine_tui.screens.play.scene.slot_modals import Adders, Hearers
 
 USUAL_DICE = "d20"
@@ -51,8 +51,6 @@ class SceneActions(PageActions):
     ) -> None:
         super().__init__(page, sender, view)
         self._show_forecast = show_forecast
-        self._begun_lines: dict[tuple[type[NarrationModal], SessionId], str] = {}
-        """Lines that were written and not stored, by their dialogs and sessions."""
         self.hints: Sequence[Hint] = ()
         """Those who were silent for long, as far as it was looked for."""
         self._hinted_by: object = None
@@ -127,35 +125,28 @@ class SceneActions(PageActions):
         """Write a line to which no character answers."""
         from storyengine_tui.screens.play.scene.line_modals import NarrationModal
 
-        self._write_line(NarrationModal)
+        self._ask(NarrationModal(self.session, self.page.kept_text("line")))
 
     def action_begin_scene(self) -> None:
         """Begin a new scene, with a line if the GM writes one."""
         from storyengine_tui.screens.play.scene.line_modals import SceneModal
 
-        self._write_line(SceneModal)
-
-    def _write_line(self, kind: "type[NarrationModal]") -> None:
-        session = self.session
-        dialog = kind(session, self._begun_lines.get((kind, session.id), ""))
-        self.page.ask(dialog, partial(self._keep_line, kind, session))
-
-    def _keep_line(self, kind: "type[NarrationModal]", session: "SessionHandle", begun: str | None) -> None:
-        self._begun_lines[kind, session.id] = begun or ""
-        self.follow_reply()
+        self._ask(SceneModal(self.session, self.page.kept_text("scene")))
 
     def action_roll_dice(self) -> None:
         """Roll dice; those that were rolled last are offered."""
         from storyengine_tui.screens.play.scene.line_modals import DiceModal
 
-        dialog = DiceModal(self.session, last_dice(self.session.snapshot.recent))
-        self.page.ask(dialog, lambda _: self.follow_reply())
+        self._ask(DiceModal(self.session, last_dice(self.session.snapshot.recent)))
 
     def action_reveal(self) -> None:
         """Reveal a secret."""
         from storyengine_tui.screens.play.scene.line_modals import RevealModal
 
-        self.page.ask(RevealModal(self.session), lambda _: self.follow_reply())
+        self._ask(RevealModal(self.session))
+
+    def _ask(self, dialog: "AddedLineModal") -> None:
+        self.page.ask(dialog, lambda _: self.follow_reply())
 
     # Who is away, silent, or was silent for long
 

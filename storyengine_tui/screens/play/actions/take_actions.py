@@ -94,7 +94,9 @@ class TakeActions(PageActions):
         reply = _newest_reply(session.snapshot)
         text = "" if reply is None or reply.is_silent else reply.text
         store = partial(self._correct_reply, session, reply)
-        dialog = ReplyModal(store, session.snapshot.session.limits.transcript, text)
+        key = "" if reply is None else f".{reply.prompt_index}.{reply.take}.{reply.ordinal}"
+        kept = self.page.kept_text(f"reply{key}")
+        dialog = ReplyModal(store, session.snapshot.session.limits.transcript, text, kept)
         self.page.ask(dialog, lambda _: None)
 
     async def _correct_reply(self, session: "SessionHandle", reply: Event | None, text: str) -> None:

@@ -43,4 +43,4 @@ class ReplyModal(StoredTextModal):
     @property
     def has_changes(self) -> bool:
         """Whether the text differs from the reply."""
-        return self._area.text.strip() != self._begun.strip()
+        return self._area.text.strip() != self._stored.strip()

@@ -16,7 +16,6 @@ from storyengine_tui.screens.play.play_view import is_played
 from storyengine_tui.screens.play.scene.hearing_view import USUAL, Delivery, choice_of, delivery_of
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.shared.autosave import Autosave, unstored
-from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
@@ -60,8 +59,9 @@ class PromptSender:
                 text = composer.area(request.slot).text
                 if request.id in self._returned and without(text, request.text) is not None:
                     composer.choose(request.slot, delivery_of(snapshot.session, request))
-            if self._page.folder is not None and not self._session.is_read_only:
-                composer.keep_hearers(KeptText.hearers_of(self._session.id, self._page.folder))
+            kept = self._page.kept_text("hearers")
+            if kept is not None and not self._session.is_read_only:
+                composer.keep_hearers(kept)
             composer.show(next(iter(self._returned.values()), snapshot.session.next_slot))
         if not all(area.is_stored for area in composer):
             self.autosave.touch()

@@ -20,6 +20,7 @@ from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 from storyengine_tui.widgets.dialogs.confirm_modal import NOT_STORED
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, run_binding_now
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
@@ -29,11 +30,8 @@ LONGEST_TITLE = 58
 """Characters of a secret in the list."""
 
 
-class AddedLineModal(BoxModal[str]):
-    """Stores a line itself, and ends with `kept` of it; the reason of a refusal is shown here.
-
-    Nothing that was typed is lost by a refusal. Esc ends it as well.
-    """
+class AddedLineModal(BoxModal[None]):
+    """Stores a line itself; the reason of a refusal is shown here, and what was typed stays. Esc ends it."""
 
     HEADING: ClassVar[str]
     NOTE: ClassVar[str]
@@ -73,15 +71,6 @@ class AddedLineModal(BoxModal[str]):
     async def store(self, hearers: tuple[Slot, ...]) -> None:
         """Store the line; raises StoryEngineError when it is refused."""
 
-    @property
-    def typed(self) -> str:
-        """The typed text, if a text is typed; the dialog begins with it the next time, if that is useful."""
-        return ""
-
-    def kept(self, *, is_stored: bool) -> str:
-        """Return the initial text of the next such dialog."""
-        return self.typed
-
     def on_mount(self) -> None:
         """Nothing has been refused yet."""
         self.query_one("#refused").display = False
@@ -103,7 +92,7 @@ class AddedLineModal(BoxModal[str]):
             refused.display = True
             self.query(self.AUTO_FOCUS or "SlotChecks").first().focus()
         else:
-            self.dismiss(self.kept(is_stored=True))
+            self.dismiss()
         finally:
             self._is_storing = False
             self._set_read_only(False)
@@ -116,11 +105,11 @@ class AddedLineModal(BoxModal[str]):
     def action_cancel(self) -> None:
         """Store nothing; what is being stored closes the dialog itself."""
         if not self._is_storing:
-            self.dismiss(self.kept(is_stored=False))
+            self.dismiss()
 
 
 class NarrationModal(AddedLineModal):
-    """Writes a line of the GM."""
+    """Writes a line of the GM; it begins with the text of `kept`, which was typed before and not stored."""
 
     HEADING = "Add a line"
     NOTE = "It comes after the newest prompt, and no character answers it."
@@ -130,32 +119,35 @@ class NarrationModal(AddedLineModal):
 
     _area = getters.query_one(CappedTextArea)
 
-    def __init__(self, session: SessionHandle, begun: str = "") -> None:
+    def __init__(self, session: SessionHandle, kept: Draft | None = None) -> None:
         super().__init__(session)
-        self._begun = begun
+        self._kept = kept
 
     def compose_fields(self) -> ComposeResult:
         """Compose the field."""
-        limit = max(self._session.snapshot.session.limits.prompt, len(self._begun))
-        yield CappedTextArea(self._begun, limit=limit, placeholder=self.PLACEHOLDER)
+        begun = "" if self._kept is None else self._kept.read()
+        limit = max(self._session.snapshot.session.limits.prompt, len(begun))
+        yield CappedTextArea(begun, limit=limit, placeholder=self.PLACEHOLDER)
+
+    @on(CappedTextArea.Edited)
+    def _keep(self) -> None:
+        if self._kept is not None:
+            self._kept.keep("" if is_blank(self._area.text) else self._area.text)
 
     async def store(self, hearers: tuple[Slot, ...]) -> None:
         """Store the text as a line."""
-        await self._session.scene.narrate(self._area.text, hearers=hearers)
+        await self.store_text(self._area.text, hearers)
+        if self._kept is not None:
+            self._kept.forget()
 
-    @property
-    def typed(self) -> str:
-        """The text that was not stored."""
-        return self._area.text
+    async def store_text(self, text: str, hearers: tuple[Slot, ...]) -> None:
+        """Store this text; raises StoryEngineError when it is refused."""
+        await self._session.scene.narrate(text, hearers=hearers)
 
     @property
     def unsaved(self) -> str:
-        """That the line is not stored: the next such dialog begins with it only until the program ends."""
-        return "" if is_blank(self.typed) else NOT_STORED
-
-    def kept(self, *, is_stored: bool) -> str:
-        """Return what is not stored yet."""
-        return "" if is_stored else self.typed
+        """That the line is not stored, where no file has it."""
+        return NOT_STORED if self._kept is None and not is_blank(self._area.text) else ""
 
 
 class SceneModal(NarrationModal):
@@ -166,9 +158,9 @@ class SceneModal(NarrationModal):
     STORE = "Begin"
     PLACEHOLDER = "Where and when; may be empty"
 
-    async def store(self, hearers: tuple[Slot, ...]) -> None:
-        """Store the line that begins the scene."""
-        await self._session.scene.begin_scene(self._area.text, hearers=hearers)
+    async def store_text(self, text: str, hearers: tuple[Slot, ...]) -> None:
+        """Begin the scene with this line."""
+        await self._session.scene.begin_scene(text, hearers=hearers)
 
 
 class DiceModal(AddedLineModal):
@@ -207,12 +199,7 @@ class DiceModal(AddedLineModal):
 
     async def store(self, hearers: tuple[Slot, ...]) -> None:
         """Roll, and store the result as a line."""
-        await self._session.scene.roll(self.typed, hearers=hearers)
-
-    @property
-    def typed(self) -> str:
-        """The notation."""
-        return self._field.text
+        await self._session.scene.roll(self._field.text, hearers=hearers)
 
 
 class SecretList(GuardedOptionList):

@@ -20,9 +20,10 @@ from storyengine_tui.screens.setup.secrets.secrets_view import (
     typed_of,
 )
 from storyengine_tui.screens.shared.autosaved_screen import AutosavedScreen, EditorHost
-from storyengine_tui.screens.shared.kept_text import BEGUN, KeptText
+from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
@@ -54,7 +55,7 @@ class SecretScreen(AutosavedScreen):
     def __init__(self, workspace: EditorHost, session: SessionHandle, number: int) -> None:
         super().__init__(workspace, session)
         self._number = number
-        self._kept = KeptText.secret_of(session.id, workspace.paths.data)
+        self._kept = KeptText.of_chapter("secret", session.id, workspace.paths.data)
         snapshot = session.snapshot
         self._is_new = find(snapshot, number) is None
         self._is_fixed = snapshot.session.tab1_locked and not self._is_new

@@ -266,6 +266,9 @@ async def test_a_prompt_that_waits_is_edited_and_an_edit_that_comes_too_late_is_
         await shown.pilot.press("!", "tab", "tab", "enter")
         await until(shown.pilot, lambda: "It has begun [/x]." in screen_text(shown.app))
         assert shown.app.screen.query_one(CappedTextArea).text == "Row!!"
+        # What is typed is in a file until then: the program may be killed.
+        [file] = desktop.paths.data.glob("prompt.*")
+        assert file.read_text() == "Row!!"
 
 
 async def two_waiting(table: Table) -> list[Entry]:

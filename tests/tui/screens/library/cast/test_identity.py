@@ -8,10 +8,11 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
-from storyengine_tui.screens.library.cast.character_modals import BEGUN, OTHER, IdentityModal
+from storyengine_tui.screens.library.cast.character_modals import OTHER, IdentityModal
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN_OVER
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.engine_app import Desktop, in_front, until
 from tests.tui.screens.library.cast.test_details import details, joss
@@ -90,7 +91,7 @@ async def test_an_identity_that_was_typed_is_there_again_after_a_kill(desktop: D
     kept.keep(f"{WAS} Tall. Old.")
     async with desktop.window() as (pilot, app):
         screen = await identity(pilot)
-        assert BEGUN in "\n".join(str(one.content) for one in screen.query(Static))
+        assert BEGUN_OVER in "\n".join(str(one.content) for one in screen.query(Static))
         await pilot.press("tab", "tab", "enter")
         await until(pilot, lambda: isinstance(app.screen, CastScreen))
         assert (await joss(app)).identity == f"{WAS} Tall. Old."

@@ -15,10 +15,11 @@ from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.session.state_machine import Command
 from core.engine.session.session_edits import SessionEdits
 from storyengine_tui.screens.narrative.revisions.correction_modal import EFFECT, CorrectionModal
-from storyengine_tui.screens.shared.kept_text import BEGUN, KeptText
+from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.system.help_screen import keys_of
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened
 from tests.tui.rooms.chapter_page import HELD, SCRIPT, ChapterPage, chapter_page, make_ended, session_page
@@ -229,7 +230,7 @@ async def test_a_text_that_was_not_added_is_there_again_after_the_program_was_en
         await dialog.begin()
         await dialog.write(SAID)
         session_id = page.session.id
-    file = KeptText.correction_of(session_id, desktop.paths.data).file
+    file = KeptText.of_chapter("correction", session_id, desktop.paths.data).file
     assert file.read_text() == SAID
     assert file.stat().st_mode & 0o777 == 0o600
     async with desktop.engine("another window") as engine:
@@ -256,7 +257,9 @@ async def test_a_text_that_no_longer_fits_is_shown_whole_and_refused_with_a_reas
     desktop: Desktop,
 ) -> None:
     async with active_page(desktop) as (page, dialog):
-        KeptText.correction_of(page.session.id, desktop.paths.data).keep("x" * (LONGEST_CORRECTION + 1))
+        KeptText.of_chapter("correction", page.session.id, desktop.paths.data).keep(
+            "x" * (LONGEST_CORRECTION + 1)
+        )
         await dialog.begin()
         assert dialog.area.length == LONGEST_CORRECTION + 1
         await page.pilot.click("#add")
@@ -268,7 +271,7 @@ async def test_a_text_that_no_longer_fits_is_shown_whole_and_refused_with_a_reas
 async def test_a_purged_chapter_leaves_no_text_behind(desktop: Desktop) -> None:
     async with desktop.engine() as engine:
         session_id = await make_draft(engine)
-    kept = KeptText.correction_of(session_id, desktop.paths.data)
+    kept = KeptText.of_chapter("correction", session_id, desktop.paths.data)
     kept.keep(SAID)
     app = desktop.app()
     async with app.run_test() as pilot:

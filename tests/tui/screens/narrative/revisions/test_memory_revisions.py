@@ -205,11 +205,14 @@ async def test_a_block_is_edited_or_left_and_lines_of_canon_are_pinned_and_struc
         await page.pilot.click("#cancel")
         await page.until(lambda: page.app.screen is dialog)
         assert dialog.query_one(CappedTextArea).text.startswith("x{")
+        [file] = desktop.paths.data.glob("block.*")
+        assert file.read_text().startswith("x{"), "it is there again after the program was killed"
         await page.pilot.press("escape")
         await revising.dialog(ConfirmModal)
         await page.pilot.click("#confirm")
         await page.until(lambda: len(page.app.screen_stack) == 1)
         assert await page.session.takes.revisions() == []
+        assert not file.exists()
         # A line of canon is pinned, struck and released and says so.
         await revising.press_at(LOCK, "p")
         await page.until(lambda: f"• {LOCK} (pinned)" in page.memory_text)

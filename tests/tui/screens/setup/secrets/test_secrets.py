@@ -216,12 +216,12 @@ async def test_what_was_written_of_a_new_secret_survives_a_killed_program(deskto
     async with desktop.window() as (pilot, app):
         await secret_begun(pilot, app)
         await pilot.press(*"It burns")
-        kept = KeptText.secret_of(session_of(app).id, desktop.paths.data)
+        kept = KeptText.of_chapter("secret", session_of(app).id, desktop.paths.data)
         assert kept.read() == "It burns"
     async with desktop.window() as (pilot, app):
         screen = await secret_begun(pilot, app)
         assert screen.query_one("#text", CappedTextArea).text == "It burns"
-        assert "You wrote this before, and did not add it." in screen_text(app)
+        assert "You wrote this before, and did not store it." in screen_text(app)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
         await pilot.press("right", "enter")

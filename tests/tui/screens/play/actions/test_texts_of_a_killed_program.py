@@ -1,0 +1,61 @@
+"""Tab 2: what was typed into a dialog is there again after the program was ended (design 10)."""
+
+import pytest
+from textual.widgets import Static
+
+from storyengine_tui.screens.play.actions.take_modals import ReplyModal
+from storyengine_tui.screens.play.scene.line_modals import NarrationModal, SceneModal
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN_OVER
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from tests.tui.engine_app import Desktop
+from tests.tui.rooms.play_table import Table, at_table
+
+pytestmark = pytest.mark.anyio
+
+
+async def begin(table: Table, action: str, kind: type[OverlayModal[bool] | OverlayModal[None]]) -> str:
+    """Open a dialog, and return the text with which it begins."""
+    await table.pane.run_action(action)
+    await table.until(lambda: isinstance(table.app.screen, kind) and table.app.screen.focused)
+    return table.app.screen.query_one(CappedTextArea).text
+
+
+@pytest.mark.parametrize(
+    ("action", "kind", "before"),
+    [
+        ("add_line", NarrationModal, ""),
+        ("begin_scene", SceneModal, ""),
+        ("correct_reply", ReplyModal, "I see."),
+    ],
+)
+async def test_a_text_that_was_not_stored_is_there_again_after_the_program_was_killed(
+    desktop: Desktop, action: str, kind: type[OverlayModal[bool] | OverlayModal[None]], before: str
+) -> None:
+    async with at_table(desktop) as table:
+        await table.play("Who is there?")
+        assert await begin(table, action, kind) == before
+        await table.type(" The lamp")
+        assert isinstance(table.app.screen, kind)
+        assert not table.app.screen.unsaved
+        [file] = desktop.paths.data.glob(f"*-{table.session.id}")
+    assert file.read_text() == f"{before} The lamp"
+    assert file.stat().st_mode & 0o777 == 0o600
+    async with at_table(desktop, prompts=None) as table:
+        assert await begin(table, action, kind) == f"{before} The lamp"
+        shown = "".join(str(line.content) for line in table.app.screen.query(Static))
+        assert (BEGUN_OVER in shown) is bool(before)
+        await table.pilot.click("#add" if before else "#store")
+        await table.until(lambda: "The lamp" in table.transcript.text)
+        await table.until(lambda: not isinstance(table.app.screen, kind))
+        assert not file.exists()
+
+
+async def test_a_begun_correction_is_of_its_own_reply_alone(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        await table.play("Who is there?")
+        await begin(table, "correct_reply", ReplyModal)
+        await table.type(" The lamp")
+    async with at_table(desktop, prompts=None) as table:
+        await table.play("And now?")
+        assert await begin(table, "correct_reply", ReplyModal) == "I see."
