@@ -21,6 +21,7 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 if TYPE_CHECKING:
     from core.engine.services.bank.service import Bank
     from core.engine.session.session_handle import SessionHandle
+    from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
 
 T = TypeVar("T")
 CHANGES: Final = (notifications.BankChanged, notifications.CanonChanged, notifications.EventsAppended)
@@ -32,14 +33,22 @@ ONE_TO_EDIT: Final = "One item is edited at a time: Space removes a mark."
 
 
 class ItemCommands:
-    """Runs commands on items for a page or a dialog; `said` is called with the outcome, once it is stored."""
+    """Runs commands on items for a page or a dialog; `said` is called with the outcome, once it is stored.
+
+    `kept_text` returns the file for something of the chapter that is being written.
+    """
 
     def __init__(
-        self, owner: Widget, session: "Callable[[], SessionHandle]", said: Callable[[str], object]
+        self,
+        owner: Widget,
+        session: "Callable[[], SessionHandle]",
+        said: Callable[[str], object],
+        kept_text: "Callable[[str], Draft | None]",
     ) -> None:
         self._owner = owner
         self._session = session
         self._said = said
+        self._kept_text = kept_text
         self._turn = asyncio.Lock()
         """Has what was asked for stored in its order: an undo is of the change before it."""
 
@@ -146,14 +155,15 @@ class ItemCommands:
         (item,) = items
         session = self._session()
         roster, bank = session.snapshot.session.roster, session.bank
-        dialog = ItemModal(item, roster, partial(bank.edit, item), bank.items)
+        kept = self._kept_text(f"item.{item.id}")
+        dialog = ItemModal(item, roster, partial(bank.edit, item), bank.items, kept)
         self._push(dialog, partial(self._stored, "Stored; u undoes it"))
 
     def _add(self, kind: ItemKind) -> None:
         from storyengine_tui.screens.bank.item_modal import AddItemModal
 
         session = self._session()
-        dialog = AddItemModal(session.snapshot.session, session.bank.add, kind)
+        dialog = AddItemModal(session.snapshot.session, session.bank.add, kind, self._kept_text("item"))
         self._push(dialog, partial(self._stored, "Added; u takes it out again"))
 
     def _stored(self, outcome: str, is_stored: bool | None) -> None:

@@ -27,6 +27,7 @@ from storyengine_tui.screens.bank.item_numbers import (
 )
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs.form_modal import FormModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
@@ -95,9 +96,10 @@ class ItemModal(ItemFieldsModal):
         roster: Sequence[tuple[Slot, str]],
         store: Callable[[Item], Awaitable[object]],
         counting: Callable[[], Awaitable[Sequence[Item]]],
+        kept: Draft | None = None,
     ) -> None:
         """Edit an item; `roster` are the characters that it can be about, `counting` returns what counts."""
-        super().__init__()
+        super().__init__(kept)
         self._counting = counting
         self._others: Sequence[Item] = ()
         """The items that a quote can prove."""
@@ -172,8 +174,14 @@ class AddItemModal(ItemFieldsModal):
     heading = "Add to the bank"
     HELP = "An item that you add is confirmed, and known to those that you tick. Ctrl+S stores it."
 
-    def __init__(self, session: Session, store: Callable[..., Awaitable[object]], kind: ItemKind) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        session: Session,
+        store: Callable[..., Awaitable[object]],
+        kind: ItemKind,
+        kept: Draft | None = None,
+    ) -> None:
+        super().__init__(kept)
         self._session = session
         self._store = store
         self._kind = kind

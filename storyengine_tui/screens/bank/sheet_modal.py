@@ -22,7 +22,10 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from core.engine.session.session_handle import SessionHandle
+    from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
 
 NOTHING: Final = "The bank knows of nothing yet that play has changed about this character."
 KEYS: Final = "c confirms · e edits · p pins · x rejects · u undoes · Enter shows the proof · Esc closes"
@@ -39,11 +42,13 @@ class SheetModal(BoxModal[None]):
 
     _list = getters.query_one(ItemList)
 
-    def __init__(self, session: "SessionHandle", slot: Slot) -> None:
+    def __init__(
+        self, session: "SessionHandle", slot: Slot, kept_text: "Callable[[str], Draft | None]"
+    ) -> None:
         super().__init__()
         self._session = session
         self._slot = slot
-        self._item_commands = ItemCommands(self, lambda: session, self._said)
+        self._item_commands = ItemCommands(self, lambda: session, self._said, kept_text)
 
     def compose(self) -> ComposeResult:
         """Compose the list, what was done, and the keys."""

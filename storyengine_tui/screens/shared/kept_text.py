@@ -25,9 +25,9 @@ class KeptText:
     """A larger file is not read."""
 
     @classmethod
-    def of_chapter(cls, what: str, session_id: SessionId, folder: Path) -> Self:
-        """Return the file for something of this chapter that is being written, such as a `correction`."""
-        return cls(folder / f"{what}-{session_id}")
+    def of(cls, what: str, owner: SessionId | CharacterId, folder: Path) -> Self:
+        """Return the file for something of this owner that is being written, such as a `correction`."""
+        return cls(folder / f"{what}-{owner}", 8 * LARGEST_SMALL_FILE)
 
     @classmethod
     def entries_of(cls, lorebook_id: LorebookId, folder: Path) -> tuple[Self, ...]:
@@ -44,14 +44,9 @@ class KeptText:
             cls(Path(f"{kept.file}.lock")).forget()
 
     @classmethod
-    def identity_of(cls, character_id: CharacterId, folder: Path) -> Self:
-        """Return the file for the identity of this character of the library that is being written."""
-        return cls(folder / f"identity-{character_id}", 8 * LARGEST_SMALL_FILE)
-
-    @classmethod
-    def forget_all_of(cls, session_id: SessionId, folder: Path) -> None:
-        """Delete everything that is kept of a chapter that is deleted."""
-        for file in folder.glob(f"*-{session_id}"):
+    def forget_all_of(cls, owner: SessionId | CharacterId, folder: Path) -> None:
+        """Delete everything that is kept of a chapter or a character that is deleted."""
+        for file in folder.glob(f"*-{owner}"):
             cls(file).forget()
 
     def read(self) -> str:

@@ -103,7 +103,7 @@ class SessionTab(VerticalScroll, can_focus=False):
 
     def kept_text(self, what: str) -> KeptText | None:
         """Return the file for something of this chapter that is being written; None if it is kept nowhere."""
-        return None if self.folder is None else KeptText.of_chapter(what, self.session.id, self.folder)
+        return None if self.folder is None else KeptText.of(what, self.session.id, self.folder)
 
     def adopt(self, part: object, *actions: str) -> None:
         """Make these actions of a part of this page its own, so that keys and the palette find them here."""

@@ -1,10 +1,12 @@
 """The base of dialogs with several fields: a refusal is shown, and what was typed is not dropped unasked."""
 
+import json
 from abc import abstractmethod
 from typing import ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -15,6 +17,7 @@ from textual.widgets import Button, Static
 from core.domain.errors import StoryEngineError
 from storyengine_tui.widgets.dialogs.confirm_modal import NOT_STORED, discard_first
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN_OVER, Draft
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.text_line import show_line
 
@@ -24,7 +27,8 @@ Typed = TypeVar("Typed")
 class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
     """Ends with the result of `store`; Esc and the cancel button end it without, after a question if needed.
 
-    `typed` is compared with its initial value, so it is a value with an equality.
+    `typed` is compared with its initial value, so it is a value with an equality. `kept` has the texts that
+    were changed until they are stored or discarded, and the dialog begins with them; it has no choices.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -38,6 +42,12 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
     SAVE: ClassVar[str] = "Save"
     heading: str
     """The title of the dialog."""
+
+    def __init__(self, kept: Draft | None = None) -> None:
+        super().__init__()
+        self._kept = kept
+        self._texts: dict[str, str] = {}
+        """The texts of the fields when the dialog opened, by the names of these."""
 
     @abstractmethod
     def compose_fields(self) -> ComposeResult:
@@ -60,7 +70,12 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
     @property
     def unsaved(self) -> str:
         """That what was typed is not stored."""
-        return NOT_STORED if self.typed != self._begun else ""
+        return NOT_STORED if self.has_changes and self._kept is None else ""
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything was typed or chosen."""
+        return self.typed != self._begun
 
     def compose(self) -> ComposeResult:
         """Compose the title, the fields, what was refused, and the two answers."""
@@ -76,6 +91,28 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
         """Remember the fields as they are; nothing has been refused yet."""
         self.query_one("#refused").display = False
         self._begun = self.typed
+        self._texts = self._texts_now()
+        before = {} if self._kept is None else _read(self._kept)
+        for field in self.query(CappedTextArea):
+            if field.id in before:
+                field.load_text(before[field.id])
+        if before:
+            show_line(self, "#refused", BEGUN_OVER)
+
+    def _texts_now(self) -> dict[str, str]:
+        return {field.id: field.text for field in self.query(CappedTextArea) if field.id is not None}
+
+    @on(CappedTextArea.Edited)
+    def _keep(self) -> None:
+        if self._kept is not None:
+            texts = {name: text for name, text in self._texts_now().items() if text != self._texts[name]}
+            self._kept.keep(json.dumps(texts, ensure_ascii=False) if texts else "")
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Close; what was typed is stored or discarded."""
+        if self._kept is not None:
+            self._kept.forget()
+        return super().dismiss(result)
 
     @on(Button.Pressed, "#save")
     def action_save(self) -> None:
@@ -105,7 +142,17 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
 
     def action_cancel(self) -> None:
         """Leave; if something was typed, ask first."""
-        discard_first(self, None, is_changed=bool(self.unsaved))
+        discard_first(self, None, is_changed=self.has_changes)
+
+
+def _read(kept: Draft) -> dict[str, str]:
+    """Return the texts of a file by the names of their fields; none where it is no such file."""
+    try:
+        texts = json.loads(kept.read() or "{}")
+    except (ValueError, RecursionError):
+        texts = {}
+    found = texts.items() if isinstance(texts, dict) else ()
+    return {name: text for name, text in found if isinstance(text, str)}
 
 
 def field_row(label: str, field: Widget, *, has_frame: bool = False) -> Horizontal:

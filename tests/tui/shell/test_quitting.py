@@ -28,7 +28,7 @@ from tests.tui.engine_app import (
     screen_text,
     until,
 )
-from tests.tui.screens.library.cast.test_details import details
+from tests.tui.screens.library.cast.test_nature import form, nature
 from tests.tui.screens.library.shelf.test_shelves import make_library
 
 pytestmark = pytest.mark.anyio
@@ -117,12 +117,13 @@ async def test_a_target_that_is_no_number_of_words_is_not_lost_by_quitting(
 
 async def test_quitting_asks_first_where_a_dialog_has_a_text_that_no_file_has(desktop: Desktop) -> None:
     async with desktop.window(make_library, size=(80, 24)) as (pilot, app):
-        dialog = await details(pilot)
+        await nature(pilot)
+        dialog = await form(pilot, "n")
         await pilot.press(*"rope", "ctrl+q")
         await in_front(pilot, ConfirmModal)
         await pilot.press("ctrl+q", "escape")
         await until(pilot, lambda: app.screen is dialog)
-        assert dialog.query_one("#short", LineField).text == "rope"
+        assert dialog.query_one("#name", LineField).text == "rope"
         await pilot.press("ctrl+q", "right", "enter")
         await until(pilot, lambda: not app.is_running)
 

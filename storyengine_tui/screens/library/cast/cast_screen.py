@@ -106,8 +106,8 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         await self.library.edit(row, replace(row, name=name))
 
     def forget(self, row: LibraryCharacter) -> None:
-        """Delete the text of its identity that was not stored."""
-        KeptText.identity_of(row.id, self._workspace.paths.data).forget()
+        """Delete what was typed of it and not stored."""
+        KeptText.forget_all_of(row.id, self._workspace.paths.data)
 
     def action_open(self) -> None:
         """Edit the identity of the character under the cursor."""
@@ -121,7 +121,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         now = await self.library.by_id(character_id)
         if not self.is_active:  # Enter came twice.
             return
-        kept = KeptText.identity_of(character_id, self._workspace.paths.data)
+        kept = KeptText.of("identity", character_id, self._workspace.paths.data)
         self.app.push_screen(IdentityModal(self.library, now, kept), self.read_again)
 
     def action_details(self) -> None:
@@ -133,7 +133,8 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         async def store(changed: LibraryCharacter) -> None:
             await self.library.edit(row, changed)
 
-        ask_first(self.app, DetailsModal(row, store), self.read_again)
+        kept = KeptText.of("details", row.id, self._workspace.paths.data)
+        ask_first(self.app, DetailsModal(row, store, kept), self.read_again)
 
     def action_nature(self) -> None:
         """Edit the traits and topics of the character under the cursor."""

@@ -93,9 +93,9 @@ class DetailsModal(FormModal[bool, LibraryCharacter]):
     )
 
     def __init__(
-        self, character: LibraryCharacter, store: Callable[[LibraryCharacter], Awaitable[None]]
+        self, character: LibraryCharacter, store: Callable[[LibraryCharacter], Awaitable[None]], kept: Draft
     ) -> None:
-        super().__init__()
+        super().__init__(kept)
         self.heading = f"What is told of {character.name}"
         self._character = character
         self._store = store

@@ -79,7 +79,7 @@ class BookFieldsModal(FormModal[TypedBook, TypedBook]):
 
     def __init__(self, kept: KeptLorebook, shown: TypedBook, *, can_write: bool) -> None:
         super().__init__()
-        self._kept = kept
+        self._book = kept
         self._shown = shown
         self._can_write = can_write
         self.heading = kept.name
@@ -120,6 +120,6 @@ class BookFieldsModal(FormModal[TypedBook, TypedBook]):
 
     async def store(self, typed: TypedBook) -> TypedBook:
         """Return what was typed; raises IllegalCommandError for the first field that cannot be stored."""
-        if problem := typed.problem(self._kept):
+        if problem := typed.problem(self._book):
             raise IllegalCommandError(problem)
         return typed

@@ -30,7 +30,7 @@ class BankPart:
     def __init__(self, page: SessionTab, memory: MemoryLoader) -> None:
         self._page = page
         self._memory = memory
-        self._item_commands = ItemCommands(page, lambda: page.session, self._say)
+        self._item_commands = ItemCommands(page, lambda: page.session, self._say, page.kept_text)
         self._is_outdated = True
         self._earlier: dict[SessionId, Sequence[Item]] = {}
         """The items of the earlier chapters of the book that were read since the GM came to the tab."""

@@ -76,4 +76,5 @@ class BankActions(PageActions):
 
         area = self.composer.shown
         if area is not None:
-            self.page.ask(SheetModal(self.session, area.slot), lambda _: self.page.on_tab_shown())
+            dialog = SheetModal(self.session, area.slot, self.page.kept_text)
+            self.page.ask(dialog, lambda _: self.page.on_tab_shown())

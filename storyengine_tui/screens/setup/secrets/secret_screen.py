@@ -55,7 +55,7 @@ class SecretScreen(AutosavedScreen):
     def __init__(self, workspace: EditorHost, session: SessionHandle, number: int) -> None:
         super().__init__(workspace, session)
         self._number = number
-        self._kept = KeptText.of_chapter("secret", session.id, workspace.paths.data)
+        self._kept = KeptText.of("secret", session.id, workspace.paths.data)
         snapshot = session.snapshot
         self._is_new = find(snapshot, number) is None
         self._is_fixed = snapshot.session.tab1_locked and not self._is_new

@@ -86,7 +86,7 @@ async def test_an_identity_that_was_typed_is_there_again_after_a_kill(desktop: D
     async with desktop.window(make_library) as (pilot, app):
         await identity(pilot)
         await pilot.press(*" Tall.")
-        kept = KeptText.identity_of((await joss(app)).id, desktop.paths.data)
+        kept = KeptText.of("identity", (await joss(app)).id, desktop.paths.data)
         await until(pilot, lambda: kept.read() == f"{WAS} Tall.")
     kept.keep(f"{WAS} Tall. Old.")
     async with desktop.window() as (pilot, app):

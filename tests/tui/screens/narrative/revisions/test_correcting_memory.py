@@ -230,7 +230,7 @@ async def test_a_text_that_was_not_added_is_there_again_after_the_program_was_en
         await dialog.begin()
         await dialog.write(SAID)
         session_id = page.session.id
-    file = KeptText.of_chapter("correction", session_id, desktop.paths.data).file
+    file = KeptText.of("correction", session_id, desktop.paths.data).file
     assert file.read_text() == SAID
     assert file.stat().st_mode & 0o777 == 0o600
     async with desktop.engine("another window") as engine:
@@ -257,9 +257,7 @@ async def test_a_text_that_no_longer_fits_is_shown_whole_and_refused_with_a_reas
     desktop: Desktop,
 ) -> None:
     async with active_page(desktop) as (page, dialog):
-        KeptText.of_chapter("correction", page.session.id, desktop.paths.data).keep(
-            "x" * (LONGEST_CORRECTION + 1)
-        )
+        KeptText.of("correction", page.session.id, desktop.paths.data).keep("x" * (LONGEST_CORRECTION + 1))
         await dialog.begin()
         assert dialog.area.length == LONGEST_CORRECTION + 1
         await page.pilot.click("#add")
@@ -271,7 +269,7 @@ async def test_a_text_that_no_longer_fits_is_shown_whole_and_refused_with_a_reas
 async def test_a_purged_chapter_leaves_no_text_behind(desktop: Desktop) -> None:
     async with desktop.engine() as engine:
         session_id = await make_draft(engine)
-    kept = KeptText.of_chapter("correction", session_id, desktop.paths.data)
+    kept = KeptText.of("correction", session_id, desktop.paths.data)
     kept.keep(SAID)
     app = desktop.app()
     async with app.run_test() as pilot:

@@ -216,7 +216,7 @@ async def test_what_was_written_of_a_new_secret_survives_a_killed_program(deskto
     async with desktop.window() as (pilot, app):
         await secret_begun(pilot, app)
         await pilot.press(*"It burns")
-        kept = KeptText.of_chapter("secret", session_of(app).id, desktop.paths.data)
+        kept = KeptText.of("secret", session_of(app).id, desktop.paths.data)
         assert kept.read() == "It burns"
     async with desktop.window() as (pilot, app):
         screen = await secret_begun(pilot, app)

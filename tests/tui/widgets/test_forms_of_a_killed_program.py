@@ -1,0 +1,68 @@
+"""Forms: what was typed into their fields is there again after the program was ended (design 10)."""
+
+import json
+
+import pytest
+from textual.widgets import Static
+
+from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN_OVER
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from tests.tui.chapters.banked_chapter import make_banked
+from tests.tui.engine_app import Desktop, until
+from tests.tui.rooms.bank_tab import Tab, tab3
+from tests.tui.screens.library.cast.test_details import details
+from tests.tui.screens.library.shelf.test_shelves import make_library
+
+pytestmark = pytest.mark.anyio
+
+
+def texts(tab: Tab) -> dict[str | None, str]:
+    return {field.id: field.text for field in tab.app.screen.query(CappedTextArea)}
+
+
+@pytest.mark.parametrize(("key", "kind"), [("plus", AddItemModal), ("e", ItemModal)])
+async def test_fields_of_an_item_are_as_they_were_typed_before_the_program_was_killed(
+    desktop: Desktop, key: str, kind: type[AddItemModal | ItemModal]
+) -> None:
+    await desktop.prepare(make_banked)
+    async with tab3(desktop, None, shown="4") as tab:
+        await tab.press(key)
+        await tab.until(lambda: isinstance(tab.app.screen, kind) and tab.app.focused)
+        await tab.press(*"Dark")
+        typed = texts(tab)
+        assert isinstance(tab.app.screen, kind)
+        assert not tab.app.screen.unsaved
+        [file] = desktop.paths.data.glob("item*-*")
+        assert list(json.loads(file.read_text()).values()) == [
+            tab.app.screen.query_one("CappedTextArea:focus", CappedTextArea).text
+        ], "the others are as they are stored"
+    async with tab3(desktop, None, shown="4") as tab:
+        await tab.press(key)
+        await tab.until(lambda: isinstance(tab.app.screen, kind) and tab.app.focused)
+        assert texts(tab) == typed
+        refused = tab.app.screen.query_one("#refused", Static)
+        assert (refused.display, str(refused.content)) == (True, BEGUN_OVER)
+        await tab.press("escape")
+        await tab.until(lambda: isinstance(tab.app.screen, ConfirmModal))
+        assert file.exists(), "it is discarded only once that is confirmed"
+        await tab.press("right", "enter")
+        await tab.until(lambda: len(tab.app.screen_stack) == 1)
+        assert not file.exists()
+
+
+@pytest.mark.parametrize("kept", ["{", "[]", '{"short": 3, "other": "x"}', "[" * 3000])
+async def test_a_file_that_has_no_texts_of_fields_is_passed_over(desktop: Desktop, kept: str) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        screen = await details(pilot)
+        before = screen.typed
+        await pilot.press(*"A sailor")
+        [file] = desktop.paths.data.glob("details-*")
+        assert json.loads(file.read_text()) == {"short": "A sailor"}
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: not file.exists())
+        file.write_text(kept)
+        assert (await details(pilot)).typed == before
