@@ -30,6 +30,7 @@ from core.storage.queue_store import MAX_MESSAGE_CHARACTERS, parse_message
 from core.text.cleaning import clean, clean_line, has_controls, is_blank
 from storyengine_tui.screens.chapter.last_session import read_last_panel, read_last_session
 from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.widgets.dialogs.form_modal import read_fields
 from tests.core.rooms.simulation import active
 
 NOW = 1_800_000_000.0
@@ -165,7 +166,7 @@ def check_correction(content: bytes) -> None:
 
 
 def check_kept_text(content: bytes) -> None:
-    """A damaged file of a correction that was begun gives a clean text, or none."""
+    """A damaged file of a text that was begun gives a clean text, or none, and texts of fields or none."""
     with tempfile.TemporaryDirectory(prefix="storyengine-fuzz-") as name:
         kept = KeptText(Path(name) / "correction")
         kept.file.write_bytes(content)
@@ -173,6 +174,8 @@ def check_kept_text(content: bytes) -> None:
         assert clean(text) == text, "a text that is not clean got in"
         kept.keep(text)
         assert kept.read() == text, "what is kept is read otherwise"
+        kept.file.write_bytes(content)
+        assert all(isinstance(text, str) for text in read_fields(kept).values())
 
 
 def check_last_session(content: bytes) -> None:

@@ -92,7 +92,7 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
         self.query_one("#refused").display = False
         self._begun = self.typed
         self._texts = self._texts_now()
-        before = {} if self._kept is None else _read(self._kept)
+        before = {} if self._kept is None else read_fields(self._kept)
         for field in self.query(CappedTextArea):
             if field.id in before:
                 field.load_text(before[field.id])
@@ -145,7 +145,7 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
         discard_first(self, None, is_changed=self.has_changes)
 
 
-def _read(kept: Draft) -> dict[str, str]:
+def read_fields(kept: Draft) -> dict[str, str]:
     """Return the texts of a file by the names of their fields; none where it is no such file."""
     try:
         texts = json.loads(kept.read() or "{}")
