@@ -73,6 +73,17 @@ async def test_it_lists_title_state_prompts_and_when_and_opens_one(desktop: Desk
         assert open_title(app) == "", "the one that was open last, not the one played last"
 
 
+async def test_a_list_says_so_where_the_engine_restarts_behind_it(desktop: Desktop) -> None:
+    async with desktop.window(make_two) as (pilot, app):
+        await listed(pilot)
+        engine, app.workspace.engine = app.workspace.engine, None
+        await pilot.press("v")
+        await until(pilot, lambda: "are being started; nothing was changed." in screen_text(app))
+        app.workspace.engine = engine
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+
+
 async def test_the_keys_of_the_list_and_of_the_archive_fit_into_80_columns(desktop: Desktop) -> None:
     await desktop.prepare(make_two)
     async with desktop.app().run_test(size=(80, 24)) as pilot:

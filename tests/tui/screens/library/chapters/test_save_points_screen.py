@@ -11,6 +11,7 @@ from textual.widgets import Button, DataTable, Input, Static
 
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
+from core.domain.story.save_point import SavePoint
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.chapters.save_points_screen import WHY_NOT_DELETED, SavePointsScreen
@@ -127,6 +128,26 @@ async def test_a_slot_is_restored_once_however_often_enter_is_pressed(
         await until(pilot, lambda: any(page.has_session for page in app.chapter.query(SessionTab)))
         assert gate.calls == 1
         await app.close_everything()
+
+
+async def test_a_slot_that_a_newer_one_replaces_while_the_gm_is_asked_is_not_restored(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_kept) as (pilot, app):
+        screen = await shown(pilot)
+        engine = app.workspace.require_engine()
+        await until(pilot, lambda: rows(screen))
+
+        async def replaced(_: SessionId) -> list[SavePoint]:
+            return [replace(slot, label="a newer one") for slot in screen.rows]
+
+        async def ask() -> None:
+            monkeypatch.setattr(engine.save_points, "listed", replaced)
+
+        monkeypatch.setattr(app.workspace, "ask_to_leave", ask)
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.query_one("#trouble", Banner).is_shown)
+        assert len(await engine.sessions()) == 1
 
 
 async def test_a_chapter_is_opened_although_the_list_that_asked_for_it_is_closed(
