@@ -45,6 +45,8 @@ FUNCTION_KEY = re.compile(r"f\d+")
 CLOSE_TIMEOUT_SECONDS = 5.0
 """Seconds to close what is open after a bug."""
 
+LATER = "The settings are stored. They take effect at the next start, or by Connect (F6)."
+
 COLLECT_AFTER_SECONDS = 5.0
 """Seconds after which nearly every object that stays until the end exists."""
 
@@ -98,7 +100,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         if isinstance(configuration, Unread):
             self.unread = configuration
         else:
-            self._apply_configuration(configuration)
+            self.configuration = configuration
         self._terminal = Terminal(self, partial(self.action_leave, is_forced=True))
         self._is_leaving = False
 
@@ -143,12 +145,9 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         for path in LATER_STYLES:
             self.stylesheet.read(STYLES / path)
 
-    def _apply_configuration(self, configuration: Configuration) -> None:
-        self.configuration = self.chapter.configuration = configuration
-
     async def _read_settings(self, unread: Unread) -> None:
         try:
-            self._apply_configuration(await unread.read())
+            self.configuration = await unread.read()
         except StoryEngineError as error:
             self.refusal = error
             self.exit()
@@ -162,12 +161,13 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         self.do(self._start_engine(), group="engine")
 
     async def _start_engine(self) -> None:
+        self.chapter.configuration = self.configuration
         self.chapter.feedback.show_progress("Starting the database …")
         self.chapter.early.recover(self.workspace.paths.early_text)
         self.chapter.show_early_panel(read_last_panel(self.workspace.paths))
         try:
             engine = await self._runtime.start()
-            if self._is_leaving:
+            if self._is_leaving or self._runtime.is_stopping:
                 return
             self.workspace.engine = engine
             self.chapter.paused.queue = engine.queue
@@ -189,15 +189,21 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         self.do(self.reconfigure(event.configuration), group="engine")
 
     async def reconfigure(self, configuration: Configuration) -> None:
-        """Store everything, apply new settings, and restart the engine; ask first if that stops calls."""
+        """Store everything, and restart the engine with new settings; ask first if that stops calls.
+
+        Raises StoryEngineError if something typed cannot be stored; they take effect later then.
+        """
+        self.configuration = configuration
         if not await self.workspace.may_stop_calls("Restart with the new settings?", "Restart"):
-            self._apply_configuration(configuration)
-            self.notify("The settings are stored. They take effect at the next start, or by Connect (F6).")
+            self.notify(LATER)
             return
-        await self.workspace.close(insists=True)
+        try:
+            await self.workspace.close(insists=True)
+        except StoryEngineError:
+            self.notify(LATER)
+            raise
         self.workspace.engine = None
         await self._runtime.stop()
-        self._apply_configuration(configuration)
         self.start_engine()
 
     @on(SessionTab.ElsewhereWanted)
