@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
+from core.domain.ids import SessionId
 from core.domain.session.session import SessionSummary
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.chapters.chapter_shelf import CANNOT_OPEN
@@ -82,6 +83,26 @@ async def test_a_list_says_so_where_the_engine_restarts_behind_it(desktop: Deskt
         app.workspace.engine = engine
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
+
+
+async def test_a_new_chapter_opens_although_the_list_that_asked_for_it_is_left_at_once(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_two) as (pilot, app):
+        await listed(pilot)
+        engine, before, gate = app.workspace.require_engine(), app.session, asyncio.Event()
+        create = engine.create
+
+        async def create_late() -> SessionId:
+            await gate.wait()
+            return await create()
+
+        monkeypatch.setattr(engine, "create", create_late)
+        await pilot.press("n", "escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        gate.set()
+        await until(pilot, lambda: app.session not in (None, before) and app.chapter.is_open)
+        assert len(await engine.sessions()) == 3
 
 
 async def test_the_keys_of_the_list_and_of_the_archive_fit_into_80_columns(desktop: Desktop) -> None:

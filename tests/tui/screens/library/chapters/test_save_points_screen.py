@@ -190,6 +190,28 @@ async def test_saving_a_slot_stores_what_was_just_typed(desktop: Desktop) -> Non
         assert "Quick" in str(new.document["unsent"])
 
 
+async def test_a_slot_is_saved_and_what_is_refused_is_told_although_the_list_is_left_at_once(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_saved) as (pilot, app):
+        points = app.workspace.require_engine().save_points
+        gate = Gate(points.keep)
+        monkeypatch.setattr(points, "keep", gate)
+        for label in ("", "New"):
+            screen = await shown(pilot)
+            await until(pilot, lambda: rows(screen))  # noqa: B023
+            await pilot.press("down", "k")
+            await until(pilot, lambda: isinstance(app.screen, SlotNameModal))
+            await pilot.press("ctrl+u", *label, "enter")
+            await until(pilot, lambda: app.screen is screen)  # noqa: B023
+            await pilot.press("escape", "escape")
+            await until(pilot, lambda: app.screen is app.chapter)
+        gate.is_open.set()
+        await until(pilot, lambda: any("needs a name" in one.message for one in app._notifications))
+        assert app.session is not None
+        assert "New" in [slot.label for slot in await points.listed(app.session.id)]
+
+
 async def test_only_a_slot_that_the_gm_named_can_be_deleted(desktop: Desktop) -> None:
     await desktop.prepare(make_saved)
     async with desktop.app().run_test() as pilot:
