@@ -104,8 +104,9 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
             field.read_only = is_read_only
 
     def action_cancel(self) -> None:
-        """Leave; if something was typed, ask first."""
-        discard_first(self, None, is_changed=bool(self.unsaved))
+        """Leave; if something was typed, ask first. What is being stored closes the dialog itself."""
+        if not self._is_storing:
+            discard_first(self, None, is_changed=bool(self.unsaved))
 
 
 def field_row(label: str, field: Widget, *, has_frame: bool = False) -> Horizontal:
