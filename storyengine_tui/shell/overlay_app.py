@@ -186,7 +186,8 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp):
         def passed(_: None) -> None:
             begin()
 
-        self.push_screen(PasswordScreen(gate), passed)
+        # What is typed already is of the password, and no text of the story.
+        self.push_screen(PasswordScreen(gate, self.chapter.early.release()), passed)
 
     def action_welcome(self) -> None:
         """Show a new user how to begin."""
