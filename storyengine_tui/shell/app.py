@@ -103,6 +103,8 @@ class StoryEngineApp(OverlayApp, ThemedApp):
             self.configuration = configuration
         self._terminal = Terminal(self, partial(self.action_leave, is_forced=True))
         self._is_leaving = False
+        self._is_told_to_end = False
+        """Whether it ends also if something cannot be stored."""
 
     def get_driver_class(self) -> type[Driver]:
         """Return the platform's driver, made to survive the loss of its terminal."""
@@ -284,6 +286,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         """Store everything and quit; forced, as by a lost connection, quit even if that fails."""
         from storyengine_tui.screens.chapter.stopped_calls import stopped_by_leaving
 
+        self._is_told_to_end |= is_forced
         if self._is_leaving:
             return
         self._is_leaving = True
@@ -292,13 +295,15 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         try:
             await self.workspace.close_for_good(insists=not is_forced)
         except StoryEngineError as error:
-            if not is_forced:
+            if not self._is_told_to_end:  # A signal may have come since Ctrl+Q.
                 self._is_leaving = False
                 self.chapter.feedback.show_leave_failure(error)
                 if self.screen is not self.chapter:  # which has the question whether to quit all the same
                     self.notify(str(error), severity="warning", markup=False)
                 return
             log.error("typed text could not be stored before quitting: %s", error)
+            if not is_forced:
+                await self.workspace.close_for_good()
         except BaseException:  # a bug; the GM can go on, and leave again
             self._is_leaving = False
             raise
