@@ -45,6 +45,8 @@ FUNCTION_KEY = re.compile(r"f\d+")
 CLOSE_TIMEOUT_SECONDS = 5.0
 """Seconds to close what is open after a bug."""
 
+LATER = "The settings are stored. They take effect at the next start, or by Connect (F6)."
+
 COLLECT_AFTER_SECONDS = 5.0
 """Seconds after which nearly every object that stays until the end exists."""
 
@@ -98,9 +100,11 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         if isinstance(configuration, Unread):
             self.unread = configuration
         else:
-            self._apply_configuration(configuration)
+            self.configuration = configuration
         self._terminal = Terminal(self, partial(self.action_leave, is_forced=True))
         self._is_leaving = False
+        self._is_told_to_end = False
+        """Whether it ends also if something cannot be stored."""
 
     def get_driver_class(self) -> type[Driver]:
         """Return the platform's driver, made to survive the loss of its terminal."""
@@ -143,12 +147,9 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         for path in LATER_STYLES:
             self.stylesheet.read(STYLES / path)
 
-    def _apply_configuration(self, configuration: Configuration) -> None:
-        self.configuration = self.chapter.configuration = configuration
-
     async def _read_settings(self, unread: Unread) -> None:
         try:
-            self._apply_configuration(await unread.read())
+            self.configuration = await unread.read()
         except StoryEngineError as error:
             self.refusal = error
             self.exit()
@@ -162,12 +163,13 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         self.do(self._start_engine(), group="engine")
 
     async def _start_engine(self) -> None:
+        self.chapter.configuration = self.configuration
         self.chapter.feedback.show_progress("Starting the database …")
         self.chapter.early.recover(self.workspace.paths.early_text)
         self.chapter.show_early_panel(read_last_panel(self.workspace.paths))
         try:
             engine = await self._runtime.start()
-            if self._is_leaving:
+            if self._is_leaving or self._runtime.is_stopping:
                 return
             self.workspace.engine = engine
             self.chapter.paused.queue = engine.queue
@@ -189,15 +191,21 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         self.do(self.reconfigure(event.configuration), group="engine")
 
     async def reconfigure(self, configuration: Configuration) -> None:
-        """Store everything, apply new settings, and restart the engine; ask first if that stops calls."""
+        """Store everything, and restart the engine with new settings; ask first if that stops calls.
+
+        Raises StoryEngineError if something typed cannot be stored; they take effect later then.
+        """
+        self.configuration = configuration
         if not await self.workspace.may_stop_calls("Restart with the new settings?", "Restart"):
-            self._apply_configuration(configuration)
-            self.notify("The settings are stored. They take effect at the next start, or by Connect (F6).")
+            self.notify(LATER)
             return
-        await self.workspace.close(insists=True)
+        try:
+            await self.workspace.close(insists=True)
+        except StoryEngineError:
+            self.notify(LATER)
+            raise
         self.workspace.engine = None
         await self._runtime.stop()
-        self._apply_configuration(configuration)
         self.start_engine()
 
     @on(SessionTab.ElsewhereWanted)
@@ -278,6 +286,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         """Store everything and quit; forced, as by a lost connection, quit even if that fails."""
         from storyengine_tui.screens.chapter.stopped_calls import stopped_by_leaving
 
+        self._is_told_to_end |= is_forced
         if self._is_leaving:
             return
         self._is_leaving = True
@@ -286,13 +295,15 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         try:
             await self.workspace.close_for_good(insists=not is_forced)
         except StoryEngineError as error:
-            if not is_forced:
+            if not self._is_told_to_end:  # A signal may have come since Ctrl+Q.
                 self._is_leaving = False
                 self.chapter.feedback.show_leave_failure(error)
                 if self.screen is not self.chapter:  # which has the question whether to quit all the same
                     self.notify(str(error), severity="warning", markup=False)
                 return
             log.error("typed text could not be stored before quitting: %s", error)
+            if not is_forced:
+                await self.workspace.close_for_good()
         except BaseException:  # a bug; the GM can go on, and leave again
             self._is_leaving = False
             raise

@@ -24,6 +24,11 @@ class Runtime:
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the engine that was started last is to stop, perhaps before it runs."""
+        return self._stop.is_set()
+
     async def start(self) -> "Engine":
         """Start the engine and return it once it runs.
 

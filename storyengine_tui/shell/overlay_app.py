@@ -54,7 +54,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp):
         configuration: Configuration
 
     configuration: Configuration
-    """The settings, once they are read."""
+    """The settings, once they are read; the chapter has those with which the engine runs."""
 
     def __init__(self, paths: Paths) -> None:
         super().__init__()
@@ -186,7 +186,8 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp):
         def passed(_: None) -> None:
             begin()
 
-        self.push_screen(PasswordScreen(gate), passed)
+        # What is typed already is of the password, and no text of the story.
+        self.push_screen(PasswordScreen(gate, self.chapter.early.release()), passed)
 
     def action_welcome(self) -> None:
         """Show a new user how to begin."""
@@ -302,7 +303,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp):
 
         area, session = self.helped_area, self.session
         if area is not None and session is not None and self._is_on_chapter:
-            screen = AssistScreen(self.configuration, session, area)
+            screen = AssistScreen(self.chapter.configuration, session, area)
             self.push_screen(screen, screen.put_into)
 
     @property

@@ -60,7 +60,7 @@ class ChapterScreen(BatchedScreen[None]):
         """The GM ends the program although some typed text cannot be stored."""
 
     AUTO_FOCUS = ""
-    configuration: "Configuration"  # Set when the settings are read, before a session is opened.
+    configuration: "Configuration"  # Set when the engine starts with it, before a session is opened.
 
     _early_panel = getters.query_one(EarlyPanel)
     _writer = getters.query_one(WriterBanner)

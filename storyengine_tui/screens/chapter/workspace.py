@@ -6,18 +6,21 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING
 
 from core.config.files.paths import Paths
-from core.domain.errors import StoryEngineError
+from core.domain.errors import ChangedElsewhereError, IllegalCommandError, StoryEngineError
 from core.domain.ids import SessionId
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.chapter.last_session import LastPanel, read_last_session, write_last_session
 from storyengine_tui.screens.shared.kept_text import KeptText
 
 if TYPE_CHECKING:
+    from core.domain.story.save_point import SavePoint
     from core.engine.engine import Engine
     from core.engine.session.session_handle import SessionHandle
     from storyengine_tui.screens.system.example_chapters import ExampleChapter
 
 log = logging.getLogger(__name__)
+
+STARTING = "The database and the models are being started; nothing was changed. Try again in a moment."
 
 
 class Workspace:
@@ -36,9 +39,9 @@ class Workspace:
         """Tasks that open a session; `close` waits for them by the mutex."""
 
     def require_engine(self) -> "Engine":
-        """Return the engine; raise RuntimeError before it runs."""
+        """Return the engine; raise IllegalCommandError while it starts, also with new settings."""
         if self.engine is None:
-            raise RuntimeError("the engine does not run yet")
+            raise IllegalCommandError(STARTING)
         return self.engine
 
     async def open_last(self) -> bool:
@@ -63,7 +66,12 @@ class Workspace:
         await self._open_unasked(session_id)
 
     async def ask_to_leave(self) -> None:
-        """Ask before calls of the open chapter are stopped; raise CancelledError if the GM stays in it."""
+        """Store what is typed, and ask before calls of the open chapter are stopped.
+
+        To be called before a chapter is made that is to be opened. Raises CancelledError if the GM stays in
+        this one, and StoryEngineError if something typed cannot be stored.
+        """
+        await self._chapter.flush_or_raise()
         if not await self.may_stop_calls("Leave this chapter?", "Leave"):
             raise asyncio.CancelledError
 
@@ -107,9 +115,12 @@ class Workspace:
             await self._store_editors(insists=False)  # What cannot be stored stays on its screen.
             await self._chapter.flush_or_raise()
             await self._close()
+            if self.engine is None:  # It restarts with new settings, and then this chapter opens.
+                write_last_session(self.paths, session_id)
+                return
             self._chapter.feedback.show_progress("Opening the chapter …")
             try:
-                self.session = await self.require_engine().open(session_id)
+                self.session = await self.engine.open(session_id)
             finally:
                 self._chapter.feedback.end_progress()
             await self._chapter.attach(self.session)
@@ -197,35 +208,42 @@ class Workspace:
             return
         await self.ask_to_leave()
         await self._store_editors(insists=True)
-        await self._chapter.flush_or_raise()
         await self._to_the_end(self._archive(session))
 
     async def _archive(self, session: "SessionHandle") -> None:
-        # Archive before closing: a window that waits to take over would become its writer in between.
-        await session.archive()
-        await self.close()
+        async with self._mutex:
+            if self.session is not session:  # A key came twice, or it was left while the GM was asked.
+                await self.require_engine().archive(session.id)
+                return
+            # Archive before closing: a window that waits to take over would become its writer in between.
+            await session.archive()
+            await self._store_editors(insists=False)
+            await self._close(insists=False)
         await self.open_last()
 
     async def keep_slot(self, session_id: SessionId, name: str) -> None:
         """Save a session under a name; of the open one, store first what was just typed."""
-        await self._flush(session_id)
-        await self.require_engine().save_points.keep(session_id, name)
-
-    async def restore_slot(self, session_id: SessionId, number: int) -> None:
-        """Restore a save slot into a new session, and open that."""
-        await self.ask_to_leave()
-        await self._flush(session_id)
-        await self._open_unasked(await self.require_engine().save_points.restore(session_id, number))
-
-    async def _flush(self, session_id: SessionId) -> None:
         if self.session is not None and self.session.id == session_id:
             await self._chapter.flush()
+        await self.require_engine().save_points.keep(session_id, name)
+
+    async def restore_slot(self, session_id: SessionId, slot: "SavePoint") -> None:
+        """Restore a save slot into a new session, and open that.
+
+        Raises ChangedElsewhereError where a newer slot has replaced it since it was read.
+        """
+        await self.ask_to_leave()
+        points = self.require_engine().save_points
+        if slot not in await points.listed(session_id):
+            raise ChangedElsewhereError
+        await self._open_unasked(await points.restore(session_id, slot.number))
 
     async def branch(self, at: int) -> None:
         """Open a new session with the open one's prompts 1 to `at`; raises StoryEngineError."""
-        if self.session is not None:
+        session = self.session
+        if session is not None:
             await self.ask_to_leave()
-            await self._open_unasked(await self.require_engine().branch(self.session.id, at))
+            await self._open_unasked(await self.require_engine().branch(session.id, at))
 
     async def open_next(
         self, session_id: SessionId, *, again: bool = False, only_if_read: bool = False
@@ -235,7 +253,6 @@ class Workspace:
         Where the book goes on already that is BookGoesOnError, unless it is asked for `again`; with
         `only_if_read` UnreadPartsError where the bank of the session has not all of it yet.
         """
-        await self._flush(session_id)
         books = self.require_engine().library.books
         await self._open_unasked(await books.next_chapter(session_id, again=again, only_if_read=only_if_read))
 

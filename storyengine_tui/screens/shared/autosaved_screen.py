@@ -47,7 +47,7 @@ class AutosavedScreen(OverlayScreen[None]):
         self.autosave.start()
 
     async def on_unmount(self) -> None:
-        """Store what is left, and stop watching."""
+        """Stop watching; what was typed was stored before it closes."""
         if self.flush in self._workspace.editors:
             self._workspace.editors.remove(self.flush)
         await self.autosave.stop()

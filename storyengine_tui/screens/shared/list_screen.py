@@ -120,8 +120,14 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
             await self.reload()
 
     def do(self, work: Awaitable[object], *, then_reloads: bool = False) -> None:
-        """Do this in the background; show an error above the list."""
-        self.run_worker(self._perform(work, then_reloads), group="list", exit_on_error=False)
+        """Do this in the background; show an error above the list.
+
+        What the list is read again after is a command: it is done although the list is left at once.
+        """
+        if then_reloads:
+            self.app.run_worker(self._command(work), group="list", exit_on_error=False)
+        else:
+            self.run_worker(self._perform(work), group="list", exit_on_error=False)
 
     def do_once(self, work: Coroutine[Any, Any, None]) -> None:
         """Do this in the background, once for a key that comes twice: it opens another chapter."""
@@ -129,7 +135,7 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
             work.close()
         else:
             self._is_doing_once = True
-            self.do(self._one_at_a_time(work))
+            self.do(self._one_at_a_time(work), then_reloads=True)
 
     async def _one_at_a_time(self, work: Awaitable[None]) -> None:
         try:
@@ -137,11 +143,20 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
         finally:
             self._is_doing_once = False
 
-    async def _perform(
-        self, work: Awaitable[object], then_reloads: bool = False, *, keeps_error: bool = False
+    async def _command(self, work: Awaitable[object]) -> None:
+        error = await _error_of(work)
+        if self in self.app.screen_stack:
+            self.run_worker(self._conclude(error, then_reloads=True), group="list", exit_on_error=False)
+        elif error is not None:
+            self.app.notify(str(error), severity="warning", markup=False)
+
+    async def _perform(self, work: Awaitable[object], *, keeps_error: bool = False) -> None:
+        await self._conclude(await _error_of(work), keeps_error=keeps_error)
+
+    async def _conclude(
+        self, error: StoryEngineError | None, *, then_reloads: bool = False, keeps_error: bool = False
     ) -> None:
         banner = self.query_one("#trouble", Banner)
-        error = await _error_of(work)
         if then_reloads or isinstance(error, ChangedElsewhereError):
             # After an error too: what was refused may have been decided in another window.
             error_then = await _error_of(self.reread())

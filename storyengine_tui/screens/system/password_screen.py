@@ -22,15 +22,20 @@ class PasswordScreen(OverlayScreen[None]):
     HELP = "Enter tries what you typed. After a wrong password the next one is taken only a while later."
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "try", "Try", priority=True)]
 
-    def __init__(self, gate: PasswordGate) -> None:
+    def __init__(self, gate: PasswordGate, typed: str = "") -> None:
+        """Make the page; `typed` is what was typed before it could show."""
         super().__init__()
         self._gate = gate
+        self._typed = SecretStr(typed.partition("\n")[0])
 
     def compose(self) -> ComposeResult:
         """Compose the field, and below it why the last try was refused."""
         with Vertical(id="gate"):
             yield Static("Story Engine is locked.", id="title")
-            yield EntryField(password=True, placeholder="Password", id="password")
+            typed = self._typed.get_secret_value()
+            yield EntryField(
+                typed, password=True, placeholder="Password", id="password", select_on_focus=False
+            )
             yield Static("Enter tries it, Ctrl+Q leaves.", id="said", markup=False)
 
     def action_try(self) -> None:

@@ -163,7 +163,9 @@ class StoredTextModal(TextDialog):
 
     @on(Button.Pressed, "#cancel")
     def action_cancel(self) -> None:
-        """Leave; if a text would be lost, ask first."""
+        """Leave; if a text would be lost, ask first. What is being stored closes the dialog itself."""
+        if self._is_storing:
+            return
         if not self.has_changes:
             self._close(is_stored=False)
             return

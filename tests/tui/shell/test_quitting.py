@@ -151,6 +151,30 @@ async def test_quitting_without_storing_ends_in_order_while_nothing_can_be_store
         await session.aclose()
 
 
+async def test_the_program_ends_where_it_is_told_to_while_quitting_waits_for_a_store_that_then_fails(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal, or a lost terminal, comes when the GM has pressed Ctrl+Q already."""
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        gate, is_storing = asyncio.Event(), asyncio.Event()
+
+        async def fail_late() -> None:
+            is_storing.set()
+            await gate.wait()
+            raise StorageError(ErrorCode.STORAGE_SAVE_FAILED)
+
+        monkeypatch.setattr(app.chapter, "flush_or_raise", fail_late)
+        await pilot.press("ctrl+q")
+        await until(pilot, is_storing.is_set)
+        app.action_leave(is_forced=True)
+        await pilot.pause()
+        gate.set()
+        await until(pilot, lambda: not app.is_running)
+    assert app.session is None, "it was closed before the engine stopped"
+
+
 async def test_what_was_typed_last_is_stored_where_the_terminal_cannot_be_read_any_more(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

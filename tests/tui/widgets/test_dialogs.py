@@ -1,5 +1,6 @@
 """What holds in front of a dialog and behind it: help, the row of keys, the focus, the chapter."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -161,3 +162,26 @@ async def test_a_text_whose_storing_met_a_bug_can_be_stored_again(kind: str) -> 
             await pilot.press("c")
         assert stored == ["ab", "abc"]
         assert app.screen is not dialog
+
+
+@pytest.mark.parametrize("kind", ["text", "form"])
+async def test_esc_does_not_offer_to_discard_a_text_that_is_being_stored(kind: str) -> None:
+    gate = asyncio.Event()
+
+    async def store(_: str | Nature) -> None:
+        await gate.wait()
+
+    dialog: Screen[bool] = (
+        ReplyModal(store, 100) if kind == "text" else NatureModal(Trait(name=""), store, is_new=True)
+    )
+    app = WidgetApp(list)
+    async with app.run_test() as pilot:
+        app.push_screen(dialog)
+        await pilot.pause()
+        await pilot.press(*"ab")
+        dialog.query(".action").first(Button).press()
+        await settled(pilot)
+        await pilot.press("escape")
+        assert app.screen is dialog
+        gate.set()
+        await until(pilot, lambda: app.screen is not dialog)

@@ -9,7 +9,6 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
-from core.domain.errors import ChangedElsewhereError
 from core.domain.session.session import SessionSummary
 from core.domain.story.save_point import AUTOMATIC, NAMED, SavePoint
 from storyengine_tui.screens.chapter.workspace import Workspace
@@ -72,9 +71,7 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
             self.do_once(self._restore(self.chosen))
 
     async def _restore(self, slot: SavePoint) -> None:
-        if slot not in await self._workspace.require_engine().save_points.listed(self._chapter.id):
-            raise ChangedElsewhereError  # A newer one may have replaced it since the list was read.
-        await self._workspace.restore_slot(self._chapter.id, slot.number)
+        await self._workspace.restore_slot(self._chapter.id, slot)
         self.dismiss(True)
 
     def action_keep(self) -> None:

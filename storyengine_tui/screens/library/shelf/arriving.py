@@ -77,7 +77,7 @@ class DropImport:
             if arrival.claims:
                 self._ask_for_trust(arrival)
             else:
-                self._screen.do(self._import_arrival(arrival))
+                self._screen.do(self._import_arrival(arrival), then_reloads=True)
 
         ask_first(self._screen.app, question, take)
 
@@ -91,7 +91,8 @@ class DropImport:
         )
 
         def answered(is_trusted: bool | None) -> None:
-            self._screen.do(self._import_arrival(arrival, is_trusted=is_trusted is True))
+            work = self._import_arrival(arrival, is_trusted=is_trusted is True)
+            self._screen.do(work, then_reloads=True)
 
         self._screen.app.push_screen(question, answered)
 
@@ -110,7 +111,9 @@ class DropImport:
         question = ConfirmModal(
             f"Import {counted(len(files), 'file')}?", "\n".join([*names, *more]), confirm="Import"
         )
-        ask_first(self._screen.app, question, lambda: self._screen.do(self._take_each(files)))
+        ask_first(
+            self._screen.app, question, lambda: self._screen.do(self._take_each(files), then_reloads=True)
+        )
 
     async def _take_each(self, files: Sequence[Path]) -> None:
         shelf = self._shelf

@@ -152,13 +152,13 @@ class ShelfScreen(ListScreen[None, Row], FindingScreen[None]):
     def show_shelf(self, name: str, outcome: str) -> None:
         """Show a list in place of this one, with the outcome of the last command above it.
 
-        Where another screen has come over this one, with something typed in it, only the outcome is shown.
+        Where another screen has come over this one, with something typed in it, only the outcome is shown,
+        once the list is read again.
         """
         if self.is_active:
             self.app.switch_screen(screen_of(name, self._workspace, outcome))
         else:
             self._outcome = outcome
-            self.read_again()
 
     def action_switch(self, shows_archived: bool) -> None:
         """Show what is archived, or the others again; until they are read no key acts on the rows before."""

@@ -111,11 +111,15 @@ class EndingActions(PageActions):
 class SendingActions(PageActions):
     """Actions of tab 2 on lines that models are sent."""
 
+    def __init__(self, page: SessionTab, sender: PromptSender, view: Callable[[], PlayView]) -> None:
+        super().__init__(page, sender, view)
+        self._one_by_one = asyncio.Lock()
+
     def action_mark_here(self) -> None:
         """Go on to the next status of the line at the cursor."""
         event = self.reading.marked_event
         if event is not None:
-            self._send(event, NEXT[status_of(event, self.session.snapshot.statuses)])
+            self._send(event, None)
 
     def action_send(self, status: str) -> None:
         """Give the line at the cursor this status."""
@@ -123,11 +127,15 @@ class SendingActions(PageActions):
         if event is not None:
             self._send(event, ContextStatus(status))
 
-    def _send(self, event: Event, status: ContextStatus) -> None:
+    def _send(self, event: Event, status: ContextStatus | None) -> None:
         self.page.do(self._store(self.session, event, status))
 
-    async def _store(self, session: "SessionHandle", event: Event, status: ContextStatus) -> None:
-        await session.scene.set_status([event], status)
+    async def _store(self, session: "SessionHandle", event: Event, status: ContextStatus | None) -> None:
+        """Give a line a status, or the next one; for a key that comes twice, the one after that."""
+        async with self._one_by_one:
+            if status is None:
+                status = NEXT[status_of(event, session.snapshot.statuses)]
+            await session.scene.set_status([event], status)
         boundary = session.snapshot.session.boundary
         # One at a time: they would lie above each other while the key is pressed.
         self.page.app.clear_notifications()

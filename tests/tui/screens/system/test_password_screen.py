@@ -1,5 +1,6 @@
 """The password screen: nothing of a chapter shows or starts before the password is right."""
 
+import asyncio
 import json
 import time
 from functools import cache
@@ -13,7 +14,10 @@ from textual.widgets import Input, Static
 from core.config.password import PasswordGate, hash_password
 from core.config.settings import Settings
 from core.engine.engine import Engine
+from storyengine_tui.bootstrap import Configuration, Unread
+from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.screens.system.password_screen import PasswordScreen
+from storyengine_tui.shell.app import StoryEngineApp
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened, until
 
@@ -100,3 +104,26 @@ def test_picture_of_the_gate(pictures_match: PicturesMatch, locked: Desktop) -> 
         await pilot.press(*"guess")
 
     assert pictures_match(locked.app(), run_before=act)
+
+
+async def test_what_is_typed_before_the_gate_shows_is_of_the_password_and_no_text_of_the_story(
+    locked: Desktop,
+) -> None:
+    may_read = asyncio.Event()
+
+    async def read() -> Configuration:
+        await may_read.wait()
+        return Configuration(locked.paths, locked.settings)
+
+    await locked.prepare(make_secret)
+    app = StoryEngineApp(locked.start, Unread(locked.paths, read))
+    async with app.run_test() as pilot:
+        await pilot.press(*PASSWORD[:4])
+        may_read.set()
+        await asked(pilot)
+        await pilot.press(*PASSWORD[4:], "enter")
+        await opened(pilot)
+        assert isinstance(app.focused, PromptArea)
+        assert app.focused.text == ""
+        assert not locked.paths.early_text.exists()
+        await app.close_everything()

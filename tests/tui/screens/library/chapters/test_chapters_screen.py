@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
+from core.domain.ids import SessionId
 from core.domain.session.session import SessionSummary
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.chapters.chapter_shelf import CANNOT_OPEN
@@ -71,6 +72,37 @@ async def test_it_lists_title_state_prompts_and_when_and_opens_one(desktop: Desk
         assert app.chapter.active_tab == "setup"
     async with desktop.window() as (pilot, app):
         assert open_title(app) == "", "the one that was open last, not the one played last"
+
+
+async def test_a_list_says_so_where_the_engine_restarts_behind_it(desktop: Desktop) -> None:
+    async with desktop.window(make_two) as (pilot, app):
+        await listed(pilot)
+        engine, app.workspace.engine = app.workspace.engine, None
+        await pilot.press("v")
+        await until(pilot, lambda: "are being started; nothing was changed." in screen_text(app))
+        app.workspace.engine = engine
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+
+
+async def test_a_new_chapter_opens_although_the_list_that_asked_for_it_is_left_at_once(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_two) as (pilot, app):
+        await listed(pilot)
+        engine, before, gate = app.workspace.require_engine(), app.session, asyncio.Event()
+        create = engine.create
+
+        async def create_late() -> SessionId:
+            await gate.wait()
+            return await create()
+
+        monkeypatch.setattr(engine, "create", create_late)
+        await pilot.press("n", "escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        gate.set()
+        await until(pilot, lambda: app.session not in (None, before) and app.chapter.is_open)
+        assert len(await engine.sessions()) == 3
 
 
 async def test_the_keys_of_the_list_and_of_the_archive_fit_into_80_columns(desktop: Desktop) -> None:

@@ -11,6 +11,7 @@ from textual.widgets import Button, DataTable, Input, Static
 
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
+from core.domain.story.save_point import SavePoint
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.chapters.save_points_screen import WHY_NOT_DELETED, SavePointsScreen
@@ -129,6 +130,26 @@ async def test_a_slot_is_restored_once_however_often_enter_is_pressed(
         await app.close_everything()
 
 
+async def test_a_slot_that_a_newer_one_replaces_while_the_gm_is_asked_is_not_restored(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_kept) as (pilot, app):
+        screen = await shown(pilot)
+        engine = app.workspace.require_engine()
+        await until(pilot, lambda: rows(screen))
+
+        async def replaced(_: SessionId) -> list[SavePoint]:
+            return [replace(slot, label="a newer one") for slot in screen.rows]
+
+        async def ask() -> None:
+            monkeypatch.setattr(engine.save_points, "listed", replaced)
+
+        monkeypatch.setattr(app.workspace, "ask_to_leave", ask)
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.query_one("#trouble", Banner).is_shown)
+        assert len(await engine.sessions()) == 1
+
+
 async def test_a_chapter_is_opened_although_the_list_that_asked_for_it_is_closed(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +188,28 @@ async def test_saving_a_slot_stores_what_was_just_typed(desktop: Desktop) -> Non
         listed = await app.workspace.require_engine().save_points.listed(app.session.id)
         [new] = [slot for slot in listed if slot.label == "New"]
         assert "Quick" in str(new.document["unsent"])
+
+
+async def test_a_slot_is_saved_and_what_is_refused_is_told_although_the_list_is_left_at_once(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_saved) as (pilot, app):
+        points = app.workspace.require_engine().save_points
+        gate = Gate(points.keep)
+        monkeypatch.setattr(points, "keep", gate)
+        for label in ("", "New"):
+            screen = await shown(pilot)
+            await until(pilot, lambda: rows(screen))  # noqa: B023
+            await pilot.press("down", "k")
+            await until(pilot, lambda: isinstance(app.screen, SlotNameModal))
+            await pilot.press("ctrl+u", *label, "enter")
+            await until(pilot, lambda: app.screen is screen)  # noqa: B023
+            await pilot.press("escape", "escape")
+            await until(pilot, lambda: app.screen is app.chapter)
+        gate.is_open.set()
+        await until(pilot, lambda: any("needs a name" in one.message for one in app._notifications))
+        assert app.session is not None
+        assert "New" in [slot.label for slot in await points.listed(app.session.id)]
 
 
 async def test_only_a_slot_that_the_gm_named_can_be_deleted(desktop: Desktop) -> None:

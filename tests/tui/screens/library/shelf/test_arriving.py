@@ -1,5 +1,6 @@
 """What is dropped on the lists of the library, or pasted, is offered, and stored when the GM says so."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from core.engine.engine import Engine
+from core.exchange.library.library_files import read_file
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.lore.lore_screen import LoreScreen
+from storyengine_tui.screens.library.shelf import arriving
 from storyengine_tui.screens.library.shelf.arriving import NOTHING
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
 from storyengine_tui.widgets.banner import Banner
@@ -90,6 +93,30 @@ async def test_a_folder_and_several_files_are_asked_about_once_and_each_is_taken
         assert heading(done) == "2 imported; 1 refused (c.json holds neither a card nor a lorebook.)"
         assert app.engine is not None
         assert len(await app.engine.library.characters.listed()) == 1
+
+
+async def test_what_was_confirmed_is_imported_although_the_list_is_left_at_once(
+    desktop: Desktop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in (("a.json", text_of(V3)), ("b.json", json.dumps(LORE).encode())):
+        (tmp_path / name).write_bytes(text)
+    gate = asyncio.Event()
+
+    async def read_late(file: Path, most: int) -> bytes:
+        await gate.wait()
+        return await read_file(file, most)
+
+    async with desktop.window(draft) as (pilot, app):
+        await shelf(pilot, "3", CastScreen)
+        monkeypatch.setattr(arriving, "read_file", read_late)
+        await paste(pilot, str(tmp_path))
+        await pilot.press("right", "enter", "escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        gate.set()
+        await until(pilot, lambda: not any(one.group == "list" for one in app.workers))
+        assert app.engine is not None
+        counts = await app.engine.library.counts()
+        assert (counts.characters, counts.lorebooks) == (1, 1)
 
 
 NEITHER = (

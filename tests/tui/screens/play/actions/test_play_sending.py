@@ -46,6 +46,17 @@ async def test_a_key_in_the_transcript_marks_the_line_at_the_cursor_and_goes_on_
         await table.until(lambda: notices(table)[-1].startswith("Line 1 after prompt 1 is always sent"))
 
 
+async def test_the_key_pressed_twice_at_once_goes_on_by_two(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        await table.play("Who is there?")
+        table.transcript.focus()
+        await table.pilot.press("v", "up", "up")
+        for _ in range(2):  # The second key comes while the first status is being stored.
+            await table.pane.run_action("mark_here")
+        await table.until(lambda: notices(table)[-1].startswith("Prompt 1 is sent to no model"))
+        assert statuses(table) == (EventStatus(1, 1, 0, NEVER),)
+
+
 async def test_the_palette_marks_the_line_at_the_cursor_and_offers_it_only_with_one(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         await table.play("Who is there?")
