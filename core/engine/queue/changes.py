@@ -27,6 +27,12 @@ NOT_FAILED = "That call has not failed; there is nothing to retry."
 OPEN_IT = "Open the chapter on the screen and press Ctrl+R there to try that again; nothing was changed."
 
 
+def may_stop(request: Request) -> bool:
+    """Whether a request can be stopped: a model has it, or it is about to begin and cannot be dropped."""
+    is_about_to = not (isinstance(request, ReplyRequest) or request.spec.is_background)
+    return request.is_processing or (request.state.is_open and is_about_to)
+
+
 def drop(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
     """Give up a request that waits or has failed; the text of a prompt is in its composer."""
     request = find_request(snapshot, request_id)
