@@ -146,9 +146,9 @@ class Worker(SessionTask):
         try:
             try:
                 await self._begin(request_id)
-            except _NotItsTurnError:
+                request = commands.find_request(self._writer.snapshot, request_id)
+            except (_NotItsTurnError, IllegalCommandError):  # or it was given up as soon as it had begun
                 return
-            request = commands.find_request(self._writer.snapshot, request_id)
             outcome, call_records = await self._outcome(request, cancellation)
             if cancellation.is_put_back and isinstance(outcome, Failed):
                 outcome = _put_back(outcome, call_records)

@@ -6,15 +6,18 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from core.domain.errors import ErrorCode, IllegalCommandError
+from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
+from core.engine.queue.worker import RequestWorker
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import WriterChanged
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Fault
-from tests.engine.windows import chapter, engine_on, failing, listening, playable, scripted
+from tests.engine.windows import chapter, engine_on, failing, listening, play, playable, scripted
 from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
 
 pytestmark = pytest.mark.anyio
@@ -105,3 +108,22 @@ async def test_a_window_that_takes_over_twice_at_once_is_never_shown_as_another_
         await ears.hear(WriterChanged)
         assert [told.holder for told in ears.all(WriterChanged)] == [None]
     await second.aclose()
+
+
+async def test_a_summary_that_is_given_up_as_soon_as_it_has_begun_leaves_the_play_going(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with chapter(MemoryStore(), chunk_size=1) as session:
+        begin = RequestWorker._begin
+
+        async def begin_and_undo(worker: RequestWorker, request_id: RequestId) -> None:
+            await begin(worker, request_id)
+            if session.snapshot.session.state is SessionState.SUMMARIZING:
+                monkeypatch.undo()
+                await session.takes.undo()
+
+        monkeypatch.setattr(RequestWorker, "_begin", begin_and_undo)
+        await session.wait(await session.submit_prompt(Slot.RED, "Who goes?"))
+        await session.wait_idle()
+        await play(session, 1)
+        assert session.snapshot.session.boundary == 1
