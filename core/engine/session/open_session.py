@@ -190,11 +190,11 @@ class OpenSession:
             await asyncio.gather(self._worker.aclose(), self.background.aclose())
             # A request may have begun while the worker ended.
             await self._repair_at_close(self._recovered)
-            await self._follower.aclose()
             self._writer.listeners.close()
             await self._auto_saver.aclose()
             await self._condenser.aclose()
             await self._writer.aclose(IllegalCommandError("The chapter is closed; open it again to go on."))
+            await self._follower.aclose()  # A writer that is locked out starts it, until it is closed.
 
     async def _repair_at_close(self, repair: Repair) -> None:
         with suppress(StoryEngineError, TimeoutError):

@@ -4,11 +4,12 @@ import asyncio
 
 import pytest
 
-from core.domain.errors import ErrorCode, StorageError
+from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import SessionId
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.engine.queue.background import BackgroundWorker
+from core.engine.services.save_points.auto_save import AutoSaver
 from core.engine.sync.notifications import StorageRecovered
 from core.gateway.cashier import Cashier
 from core.storage.session_store import Lease, WriterInfo
@@ -81,6 +82,25 @@ async def test_a_chapter_that_is_closed_while_its_window_takes_over_has_no_write
     assert not reading._follower.is_running
     assert await slow.writer_of(session_id) is None
     assert not await reading.take_over(), "it is closed"
+
+
+async def test_a_window_that_loses_its_chapter_to_another_while_it_is_closed_follows_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    database = MemoryDatabase()
+    store = MemoryStore(database)
+    session = await engine_on(store).open(await playable(store))
+    behind = AutoSaver.aclose
+
+    async def lose_the_lock(saver: AutoSaver) -> None:
+        await behind(saver)
+        MemoryStore(database).take(session.id, "second window")
+        with pytest.raises(SessionLockedError):
+            await session.edits.retitle("The Lamp")
+
+    monkeypatch.setattr(AutoSaver, "aclose", lose_the_lock)
+    await session.aclose()
+    assert not session._follower.is_running
 
 
 class OnceAway(MemoryStore):
