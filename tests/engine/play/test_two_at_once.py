@@ -1,12 +1,14 @@
 """The same command twice at once, as a key held down while the store is slow: it is carried out once."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
 
 import pytest
 
+from core.domain.bank.item import Item
 from core.domain.errors import ErrorCode, IllegalCommandError
-from core.domain.ids import RequestId
+from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import ReplyRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session_state import SessionState
@@ -18,7 +20,8 @@ from core.providers.base import Completion, ModelRequest, ProviderError, TextDel
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Fault
 from tests.engine.windows import chapter, engine_on, failing, listening, play, playable, scripted
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_bank import MemoryBank
+from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore, give_way
 
 pytestmark = pytest.mark.anyio
 
@@ -95,6 +98,25 @@ async def test_a_stopped_reply_that_is_kept_twice_at_once_is_played_once() -> No
         assert first is None
         assert isinstance(second, IllegalCommandError)
         assert session.snapshot.session.prompt_index == 1
+
+
+async def test_words_that_are_kept_twice_at_once_are_one_quote(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with chapter(MemoryStore()) as session:
+        behind = MemoryBank.items
+
+        async def items(bank: MemoryBank, session_id: SessionId, **asked: Any) -> Sequence[Item]:
+            found = await behind(bank, session_id, **asked)
+            await give_way()
+            return found
+
+        monkeypatch.setattr(MemoryBank, "items", items)
+        await session.keeping.keep(is_on=True)
+        await play(session, 1)
+        reply, chosen = session.snapshot.recent[-1], session.snapshot.session
+        both = (session.bank.quote(chosen, reply, reply.text) for _ in range(2))
+        kept, refused = await asyncio.gather(*both, return_exceptions=True)
+        assert isinstance(refused, IllegalCommandError)
+        assert await session.bank.items() == [kept]
 
 
 async def test_a_window_that_takes_over_twice_at_once_is_never_shown_as_another_one() -> None:
