@@ -106,6 +106,8 @@ def leave_out(
     following = () if with_rest else next_reply(request, now)
     rest = snapshot.with_requests(gone, *following)
     session, due = move_and_summarise(rest, rest.session, Command.LEAVE_OUT, now)
+    if session.state is snapshot.session.state:
+        due = ()  # a summary that is being made already
     return Changes(session_id=session.id, session=session, requests=(gone, *following, *due))
 
 

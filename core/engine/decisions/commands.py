@@ -301,6 +301,17 @@ def begin(request: AnyRequest, now: datetime) -> AnyRequest:
     )
 
 
+def once(request_id: RequestId, ask: Ask) -> Ask:
+    """Return `ask` for a request that has failed; it changes nothing where that is queued again by now."""
+
+    def decide(snapshot: Snapshot) -> tuple[Changes, RequestId]:
+        if find_request(snapshot, request_id).state.is_open:
+            return Changes(session_id=snapshot.session.id), request_id
+        return ask(snapshot)
+
+    return decide
+
+
 def find_request(snapshot: Snapshot, request_id: RequestId) -> Request:
     """Return an open or failed request; raise IllegalCommandError for any other."""
     for request in snapshot.requests:

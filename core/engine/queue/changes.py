@@ -27,6 +27,12 @@ NOT_FAILED = "That call has not failed; there is nothing to retry."
 OPEN_IT = "Open the chapter on the screen and press Ctrl+R there to try that again; nothing was changed."
 
 
+def may_stop(request: Request) -> bool:
+    """Whether a request can be stopped: a model has it, or it is about to begin and cannot be dropped."""
+    is_about_to = not (isinstance(request, ReplyRequest) or request.spec.is_background)
+    return request.is_processing or (request.state.is_open and is_about_to)
+
+
 def drop(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
     """Give up a request that waits or has failed; the text of a prompt is in its composer."""
     request = find_request(snapshot, request_id)
@@ -187,18 +193,18 @@ def begun_with(snapshot: Snapshot, made: Changes, now: datetime) -> Changes:
 def next_request(snapshot: Snapshot) -> Request | None:
     """Return the next open request that can run in the current state.
 
-    Prompts wait for a summary, for further replies to the prompt before them, and for a failed prompt before
-    them, because they may depend on its reply. A request that is stored as processing has not been run yet:
-    the worker settles one before it takes the next.
+    Prompts wait for a summary, for further replies to the prompt before them or another take of it, and for a
+    failed prompt before them, because they may depend on its reply. A request that is stored as processing
+    has not been run yet: the worker settles one before it takes the next.
     """
     is_held_up = bool(snapshot.failed(ReplyRequest))
-    further = snapshot.further_reply
+    of_newest = next((one for one in snapshot.open_prompts if one.prompts is not None), None)
     candidates = [
         request
         for request in snapshot.open_requests
         if snapshot.session.state in request.spec.runs_in
         and not (is_held_up and isinstance(request, ReplyRequest))
-        and (further is None or request is further or not isinstance(request, ReplyRequest))
+        and (of_newest in (None, request) or not isinstance(request, ReplyRequest))
     ]
     # One that was moved down before it began has a higher number than a new prompt.
     return min(candidates, key=lambda request: (not request.is_processing, request.order), default=None)

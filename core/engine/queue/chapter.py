@@ -49,7 +49,7 @@ class ChapterQueue:
         """Do what a message says with a request: stop it, drop it, retry it, move it up, or put it back."""
         match signal:
             case QueueSignal.STOP:
-                if not find_request(self._writer.snapshot, request_id).is_processing:
+                if not changes.may_stop(find_request(self._writer.snapshot, request_id)):
                     raise IllegalCommandError(changes.WITH_NO_MODEL)
                 await self._stop(request_id)
             case QueueSignal.RETRY:

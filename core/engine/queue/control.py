@@ -114,7 +114,10 @@ class QueueControl:
         await self._set_paused(is_paused=False)
 
     async def stop(self, request_id: RequestId) -> bool:
-        """Stop a call that runs: the request has failed then. False: another window was asked to."""
+        """Stop a call that runs or is about to: the request has failed then.
+
+        False: another window was asked to.
+        """
         return await self._do(QueueSignal.STOP, request_id)
 
     async def drop(self, request_id: RequestId) -> bool:
@@ -276,7 +279,7 @@ def _refuse_interrupted(found: QueuedRequest) -> None:
 
 def _refuse_at_once(signal: QueueSignal, request: Request) -> None:
     """Raise IllegalCommandError for a command that another window would refuse without a reply."""
-    if signal is QueueSignal.STOP and not request.is_processing:
+    if signal is QueueSignal.STOP and not changes.may_stop(request):
         raise IllegalCommandError(changes.WITH_NO_MODEL)
     if signal is not QueueSignal.STOP and request.is_processing:
         raise IllegalCommandError(changes.WITH_THE_MODEL)

@@ -23,7 +23,7 @@ from core.engine.decisions.recovery import recover_request
 from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import Failed, Outcome, PutBack
 from core.engine.kinds.registry import handler_of
-from core.engine.queue.changes import next_request, next_retry, vectors_due
+from core.engine.queue.changes import may_stop, next_request, next_retry, vectors_due
 from core.engine.queue.control import QueueSwitch
 from core.engine.queue.jobs import JobFactory
 from core.engine.scene.commands import begun
@@ -89,10 +89,9 @@ class Worker(SessionTask):
 
         A call that is not settled in time is repaired when the session is opened again.
         """
-        if self._task is not None:
-            self._is_closing = True
-            self._stop_for_close()
-            self._wake.set()
+        self._is_closing = True  # Also where none was started: what is settled meanwhile may ask for one.
+        self._stop_for_close()
+        self._wake.set()
         await super().aclose()
 
     @abstractmethod
@@ -114,8 +113,7 @@ class Worker(SessionTask):
             while not self._is_closing:
                 self._wake.clear()
                 try:
-                    is_held = self._writer.lease is None or self._switch.is_paused
-                    wait = MAX_SLEEP_SECONDS if is_held else await self._work()
+                    wait = MAX_SLEEP_SECONDS if self._is_held else await self._work()
                 except SessionLockedError:
                     log.warning("another window has become the writer")
                     continue
@@ -123,6 +121,14 @@ class Worker(SessionTask):
                     with suppress(TimeoutError):
                         async with asyncio.timeout(min(wait, MAX_SLEEP_SECONDS)):
                             await self._wake.wait()
+
+    @property
+    def _is_held(self) -> bool:
+        """Whether nothing may begin; what was cancelled before is settled during a pause too."""
+        if self._writer.lease is None or not self._switch.is_paused:
+            return self._writer.lease is None
+        request = self._next(self._writer.snapshot)
+        return request is None or request.id not in self._unwanted
 
     def _stop(self, request_id: RequestId | None = None, *, is_put_back: bool = False) -> bool:
         """Stop the call that runs, if it is of that request; with `is_put_back` it is not the GM's wish."""
@@ -140,9 +146,9 @@ class Worker(SessionTask):
         try:
             try:
                 await self._begin(request_id)
-            except _NotItsTurnError:
+                request = commands.find_request(self._writer.snapshot, request_id)
+            except (_NotItsTurnError, IllegalCommandError):  # or it was given up as soon as it had begun
                 return
-            request = commands.find_request(self._writer.snapshot, request_id)
             outcome, call_records = await self._outcome(request, cancellation)
             if cancellation.is_put_back and isinstance(outcome, Failed):
                 outcome = _put_back(outcome, call_records)
@@ -238,9 +244,7 @@ class RequestWorker(Worker):
         """
         if self._stop(request_id):
             return True
-        request = commands.find_request(self._writer.snapshot, request_id)
-        is_about_to = request.is_processing or not isinstance(request, ReplyRequest)
-        if not (request.state.is_open and is_about_to):
+        if not may_stop(commands.find_request(self._writer.snapshot, request_id)):
             return False
         self._unwanted.add(request_id)
         self._wake.set()

@@ -70,6 +70,8 @@ class OpenSession:
         self._follower = Follower(writer)
         self._watch = LeaseWatch(writer, self._worker.learn_pause)
         self._closing: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+        """Held while this window becomes the writer, or ends: it does neither while it does the other."""
         writer.on_adopted = self._wake
         writer.on_locked_out = self._follower.start
 
@@ -111,23 +113,25 @@ class OpenSession:
 
     async def take_over(self) -> bool:
         """Become the writer if no other window is; return whether this one writes now."""
-        if not self.is_read_only:
+        async with self._turn:
+            if not self.is_read_only or self._closing is not None:
+                return not self.is_read_only
+            acquired = await self._store.acquire(self.id, self._writer.label)
+            if isinstance(acquired, WriterInfo):
+                self._learn(acquired)
+                return False
+            try:
+                await self._follower.aclose()
+                await self._writer.become_writer(acquired)
+                await self.begin_writing()
+            except BaseException:  # cancelled too: a window that does not write holds no lock, and follows
+                await acquired.aclose()
+                await self._writer.stop_writing()
+                self._follower.start()
+                raise
+            self._follower.note_recovery()
+            self._writer.listeners.publish(WriterChanged(None))
             return True
-        acquired = await self._store.acquire(self.id, self._writer.label)
-        if isinstance(acquired, WriterInfo):
-            self._learn(acquired)
-            return False
-        try:
-            await self._follower.aclose()
-            await self._writer.become_writer(acquired)
-            await self.begin_writing()
-        except BaseException:  # cancelled too: a window that does not write holds no lock, and follows
-            await acquired.aclose()
-            await self._writer.stop_writing()
-            self._follower.start()
-            raise
-        self._writer.listeners.publish(WriterChanged(None))
-        return True
 
     async def look_for_writer(self) -> WriterInfo | None:
         """Query and return the other window that writes, or None; publish a change.
@@ -175,21 +179,22 @@ class OpenSession:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        await self._watch.aclose()
-        await self.assist.aclose()
-        # A command whose caller was cancelled may still be storing its changes.
-        await self._writer.finish(CLOSE_TIMEOUT_SECONDS)
-        # Queued prompts before the running one, so that their texts return in the order of play.
-        await self._repair_at_close(lambda snapshot: withdraw_queued_prompts(snapshot, self._clock()))
-        await self.afterthoughts.aclose()
-        await asyncio.gather(self._worker.aclose(), self.background.aclose())
-        # A request may have begun while the worker ended.
-        await self._repair_at_close(self._recovered)
-        await self._follower.aclose()
-        self._writer.listeners.close()
-        await self._auto_saver.aclose()
-        await self._condenser.aclose()
-        await self._writer.aclose(IllegalCommandError("The chapter is closed; open it again to go on."))
+        async with self._turn:
+            await self._watch.aclose()
+            await self.assist.aclose()
+            # A command whose caller was cancelled may still be storing its changes.
+            await self._writer.finish(CLOSE_TIMEOUT_SECONDS)
+            # Queued prompts before the running one, so that their texts return in the order of play.
+            await self._repair_at_close(lambda snapshot: withdraw_queued_prompts(snapshot, self._clock()))
+            await self.afterthoughts.aclose()
+            await asyncio.gather(self._worker.aclose(), self.background.aclose())
+            # A request may have begun while the worker ended.
+            await self._repair_at_close(self._recovered)
+            self._writer.listeners.close()
+            await self._auto_saver.aclose()
+            await self._condenser.aclose()
+            await self._writer.aclose(IllegalCommandError("The chapter is closed; open it again to go on."))
+            await self._follower.aclose()  # A writer that is locked out starts it, until it is closed.
 
     async def _repair_at_close(self, repair: Repair) -> None:
         with suppress(StoryEngineError, TimeoutError):

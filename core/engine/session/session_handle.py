@@ -153,7 +153,10 @@ class SessionHandle(OpenSession):
             await self.withdraw(request_id)
 
     async def retry(self, request_id: RequestId) -> RequestId:
-        """Retry a failed request, or work that waits for its next try; return the id of the new attempt."""
+        """Retry a failed request, or work that waits for its next try; return the id of the new attempt.
+
+        A prompt is sent again once, however often it is asked for.
+        """
         request = commands.find_request(self.snapshot, request_id)
         if not (request.has_failed or request.spec.is_background):
             raise IllegalCommandError(NOT_FAILED)
@@ -163,7 +166,15 @@ class SessionHandle(OpenSession):
             case ReplyRequest(prompts=PromptRange()):
                 return await self.takes.ask_again(request)
             case ReplyRequest(slot=slot, text=text, audience=audience, then=then):
-                return await self.submit_prompt(slot, text, heard_by=audience, then=then, is_typed=False)
+                await self.end_pauses()
+                return await self._ask(
+                    commands.once(
+                        request_id,
+                        lambda snapshot: commands.submit_prompt(
+                            snapshot, slot, text, self._clock(), heard_by=audience, then=then, is_typed=False
+                        ),
+                    )
+                )
             case SummaryRequest():
                 await self._writer.apply(
                     lambda snapshot: commands.retry_summary(snapshot, self._clock(), request_id)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import ClassVar, Final
 
 from core.domain.errors import StorageError, StoryEngineError
-from core.engine.sync.notifications import Notification, StorageTrouble
+from core.engine.sync.notifications import Notification, StorageRecovered, StorageTrouble
 from core.engine.sync.session_writer import SessionWriter
 
 log = logging.getLogger(__name__)
@@ -85,9 +85,15 @@ class Follower(SessionTask):
         async with self._writer.store.follow(self._writer.snapshot.session.id) as commits:
             # Commits between the first read and the start of listening.
             await self._writer.refresh(of_bank=True)
-            self._logged = ""
+            self.note_recovery()
             async for of_bank in commits:
                 await self._writer.refresh(of_bank=of_bank)
+
+    def note_recovery(self) -> None:
+        """Tell that the session could be read, if that it could not was told before."""
+        if self._logged:
+            self._logged = ""
+            self._writer.listeners.publish(StorageRecovered())
 
 
 POLL_SECONDS = 1.0

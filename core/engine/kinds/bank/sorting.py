@@ -2,7 +2,8 @@
 
 Stored items are not changed: an update is a new item that supersedes the old one. The GM's
 words, and items that the GM confirmed or pinned, are not superseded; newer ones are added beside them. Nor
-does an item that only some know supersede one that others know.
+does an item that only some know supersede one that others know, or one of a part that was read late those
+of later parts.
 
 Items of the earlier chapters of a book are those of this one as far as its cast knows them: a known one
 is not stored twice, and a newer one supersedes it for this chapter and the later ones.
@@ -187,7 +188,7 @@ class Sorter:
         """Note that something is there as it is; that a skill was used once more counts all the same."""
         while same.id in self._replaced:
             same = self._replaced[same.id]
-        if _is_used(item) and not same.is_kept and same.label == item.label:
+        if _is_used(item) and _may_replace(same, item):
             self._supersede(item, same, same.text)
             return
         self._note_known(item, same, known)
@@ -204,7 +205,7 @@ class Sorter:
     def _supersede(self, new: Item, old: Item, text: str) -> None:
         while old.id in self._replaced:
             old = self._replaced[old.id]
-        if old.is_kept or old.label != new.label:
+        if not _may_replace(old, new):
             self._add(new)
             return
         is_state = new.kind is ItemKind.STATE
@@ -227,6 +228,12 @@ class Sorter:
         self._made.append(item)
         self._by_id[item.id] = item
         self._index.add(item)
+
+
+def _may_replace(old: Item, new: Item) -> bool:
+    """Whether an item may be superseded by another; not by one that was played before it, and read late."""
+    is_later = old.session_id == new.session_id and old.prompt_index > new.prompt_index
+    return not (old.is_kept or is_later) and old.label == new.label
 
 
 def _updated_text(update: Update, new: Item, old: Item) -> str | None:

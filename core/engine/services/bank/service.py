@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -49,6 +49,8 @@ class Bank:
     """Called after each change that is stored."""
     _make_vectors: Callable[[], Awaitable[None]] | None = None
     """Called after one by which other words count: they are to be found by their meaning."""
+    _quoting: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    """Held while quotes are compared and one is added: a key pressed twice keeps one."""
 
     async def items(
         self, *, with_all: bool = False, kinds: Collection[ItemKind] | None = None
@@ -163,11 +165,12 @@ class Bank:
 
     async def quote(self, session: Session, event: Event, words: str) -> Item:
         """Keep words of an event as a quote, once, for those who heard them; it names what they prove."""
-        items = await self.items() if session.keeps_bank else ()
-        made = changes.quote_of(session, event, words, self._clock(), items)
-        if any(one.kind is ItemKind.QUOTE and made.evidence[0] in one.evidence for one in items):
-            raise IllegalCommandError(changes.KEPT_ALREADY)
-        return await self._add(session, made)
+        async with self._quoting:
+            items = await self.items() if session.keeps_bank else ()
+            made = changes.quote_of(session, event, words, self._clock(), items)
+            if any(one.kind is ItemKind.QUOTE and made.evidence[0] in one.evidence for one in items):
+                raise IllegalCommandError(changes.KEPT_ALREADY)
+            return await self._add(session, made)
 
     async def _add(self, session: Session, item: Item) -> Item:
         if not session.keeps_bank:

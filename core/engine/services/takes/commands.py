@@ -217,7 +217,7 @@ def keep_partial(
     `may_be_silent` says whether the character could answer without words.
     """
     session = move(snapshot, snapshot.session, Command.KEEP_PARTIAL, now)
-    if not request.has_failed or is_blank(text):
+    if not find_request(snapshot, request.id).has_failed or is_blank(text):
         raise IllegalCommandError("Nothing of that reply has arrived; there is nothing to keep.")
     done = replace(
         request, state=RequestState.DONE, retry_after=None, error_code=None, error_message="", updated_at=now

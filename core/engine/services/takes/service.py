@@ -16,13 +16,15 @@ from core.domain.requests.request import ReplyRequest, SummaryRequest
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.engine.changes.moves import leave_out
-from core.engine.decisions.commands import Ask, find_request
+from core.engine.decisions.commands import Ask, find_request, once
 from core.engine.kinds.memory.summary import require_places
 from core.engine.queue.worker import RequestWorker
 from core.engine.services.takes import commands as take_commands
 from core.engine.services.takes.commands import LockMark
 from core.engine.sync.session_writer import AppliesChanges, Decide, SessionWriter
+from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean, is_blank
 
 T = TypeVar("T")
@@ -104,13 +106,12 @@ class OpenTakes(Takes):
         )
 
     async def ask_again(self, request: ReplyRequest) -> RequestId:
-        """Retry a failed request for another take, or for a further reply."""
-        if request.follows:
-            return await self._ask(
-                lambda snapshot: take_commands.ask_further(snapshot, request.id, self._clock())
-            )
-        return await self._ask(
-            lambda snapshot: take_commands.ask_again(
+        """Retry a failed request for another take, or for a further reply, once."""
+
+        def decide(snapshot: Snapshot) -> tuple[Changes, RequestId]:
+            if request.follows:
+                return take_commands.ask_further(snapshot, request.id, self._clock())
+            return take_commands.ask_again(
                 snapshot,
                 self._clock(),
                 text=request.text,
@@ -118,16 +119,19 @@ class OpenTakes(Takes):
                 continues=request.continues,
                 calls=request.called,
             )
-        )
+
+        return await self._ask(once(request.id, decide))
 
     async def leave_out(self, request_id: RequestId, *, with_rest: bool = False) -> None:
         """Leave a further reply out that failed, and with it those of the characters called after it."""
-        request = find_request(self._open.snapshot, request_id)
-        if not (isinstance(request, ReplyRequest) and request.follows and request.has_failed):
-            raise IllegalCommandError("Only a further reply that failed can be left out.")
-        await self._writer.apply(
-            lambda snapshot: leave_out(snapshot, request, self._clock(), with_rest=with_rest)
-        )
+
+        def decide(snapshot: Snapshot) -> Changes:
+            request = find_request(snapshot, request_id)
+            if not (isinstance(request, ReplyRequest) and request.follows and request.has_failed):
+                raise IllegalCommandError("Only a further reply that failed can be left out.")
+            return leave_out(snapshot, request, self._clock(), with_rest=with_rest)
+
+        await self._writer.apply(decide)
 
     async def rebuild_block(self, last: int, *, model: str = "") -> RequestId:
         """Ask for another revision of the block of memory that ends with prompt `last`."""

@@ -13,6 +13,7 @@ from textual.widgets import DataTable
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, RequestState
+from core.engine.queue.changes import may_stop
 from core.engine.queue.control import QueueControl
 from core.engine.queue.entries import QueueEntry
 from core.engine.session.session_handle import SessionHandle
@@ -139,11 +140,12 @@ class QueueView(CallsView):
             case "resume":
                 return self._queue.is_paused
             case "stop":
-                return self._chosen is not None and self._chosen.is_running
+                is_running = self._chosen is not None and self._chosen.is_running
+                return is_running or (request is not None and is_waiting and may_stop(request))
             case "retry":
                 return request is not None and not request.state.is_open
             case "drop":
-                return request is not None and not request.is_processing
+                return request is not None and not may_stop(request)
             case "move_up":
                 return is_waiting
             case "edit" | "recall":

@@ -13,6 +13,7 @@ from core.domain.slot import Slot
 from core.engine.decisions import commands, tab1_commands
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.queue.changes import begun_with, move_up, next_request
+from core.engine.services.takes.commands import ask_again
 from tests.core.rooms.simulation import Simulation, active
 from tests.core.values.sessions import choices
 
@@ -338,3 +339,15 @@ def test_a_prompt_that_is_sent_while_one_runs_that_was_moved_down_waits_for_it()
     states = {request.id: request.state for request in simulation.snapshot.open_prompts}
     assert states == {second: RequestState.PROCESSING, fourth: RequestState.PENDING}
     assert next_request(simulation.snapshot) == running
+
+
+def test_a_prompt_that_is_moved_up_still_waits_for_another_take_of_the_one_before_it() -> None:
+    simulation = active()
+    simulation.play(1)
+    take, take_id = ask_again(simulation.snapshot, simulation.now)
+    simulation.store(take)
+    following = simulation.submit("And then?")
+    simulation.store(move_up(simulation.snapshot, following, simulation.now))
+    assert simulation.begin().id == take_id
+    simulation.settle()
+    assert simulation.begin().id == following

@@ -105,3 +105,22 @@ def test_nothing_is_summarised_when_nothing_is_due() -> None:
     simulation.begin()
     with pytest.raises(IllegalCommandError, match="nothing to summarise"):
         commands.retry_summary(simulation.snapshot, simulation.now)
+
+
+def test_a_reply_that_is_taken_back_while_a_summary_is_made_asks_for_no_second_one() -> None:
+    simulation = active()
+    simulation.play(7, with_summaries=False)
+    simulation.fail()
+    changes, _ = commands.submit_prompt(
+        simulation.snapshot, Slot.RED, "Both of you.", simulation.now, then=(Slot.ORANGE,)
+    )
+    simulation.store(changes)
+    simulation.pass_time(3_600)  # The failed summary is due again when the first of them has answered.
+    simulation.settle()
+    further = simulation.snapshot.further_reply
+    assert simulation.state is SessionState.SUMMARIZING
+    assert further is not None
+    taken_back = simulation.store(commands.withdraw(simulation.snapshot, further.id, simulation.now))
+    assert [request.id for request in taken_back.requests] == [further.id]
+    simulation.settle()
+    assert (simulation.state, simulation.snapshot.open_requests) == (SessionState.ACTIVE, ())

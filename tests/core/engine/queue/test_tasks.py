@@ -60,8 +60,8 @@ def running(name: str) -> int:
 @pytest.mark.parametrize("name", TASKS)
 async def test_a_task_that_runs_is_not_started_twice_and_ends_when_it_is_closed(name: str) -> None:
     scene = Scene()
+    await TASKS[name](scene).aclose()  # one that was never started
     task = TASKS[name](scene)
-    await task.aclose()
     task.start()
     task.start()
     await asyncio.sleep(0)
