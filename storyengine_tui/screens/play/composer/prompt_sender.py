@@ -121,6 +121,8 @@ class PromptSender:
             return
         slot, text, session = request.slot, request.text, self._session
         area = self._composer.area(slot)
+        if text in area.sending:  # The key came twice.
+            return
         delivery, chapter = area.delivery, session.snapshot.session
         if not self._composer.remove_text(slot, text) and not area.is_blank:
             area.action_submit()

@@ -1,6 +1,8 @@
 """Tab 2: who hears what the GM sends (design 13)."""
 
+import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from textual.widgets import Button
@@ -8,8 +10,10 @@ from textual.widgets import Button
 from core.context.visibility import names_of
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.errors import IllegalCommandError
+from core.domain.ids import RequestId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.calls.inputs.call_rows import segments_of
 from storyengine_tui.screens.play.composer.composer import hearers_as_text, read_hearers
@@ -212,6 +216,34 @@ async def test_a_whisper_that_was_stopped_is_a_whisper_when_the_chapter_opens_ag
     async with at_table(desktop, prompts=None) as table:
         assert table.text(RED) == "HOLD me"
         assert table.title(RED) == "To 1 Mira · whisper"
+
+
+async def test_a_failed_prompt_becomes_one_whisper_where_the_retry_key_comes_twice(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit, may_store, sent = SessionHandle.submit_prompt, asyncio.Event(), list[object]()
+
+    async def slow(session: SessionHandle, *texts: Any, **how: Any) -> RequestId:
+        sent.append((texts, how["heard_by"]))
+        await may_store.wait()
+        return await submit(session, *texts, **how)
+
+    async def retried(_: SessionHandle, request_id: RequestId) -> None:
+        sent.append(request_id)
+
+    async with at_table(desktop) as table:
+        await table.send("FAIL")
+        await table.until(table.banner)
+        await choose(table, "w")
+        monkeypatch.setattr(SessionHandle, "submit_prompt", slow)
+        monkeypatch.setattr(SessionHandle, "retry", retried)
+        for _ in range(2):
+            await table.pane.run_action("retry")
+        await table.until(lambda: sent)
+        may_store.set()
+        await table.until(lambda: table.snapshot.open_prompts or table.played(1))
+        await table.session.wait_idle()
+        assert sent == [((RED, "FAIL"), NOBODY)]
 
 
 async def test_a_whisper_that_was_not_sent_is_one_after_a_restart(desktop: Desktop) -> None:
