@@ -105,7 +105,8 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
     @on(CappedTextArea.Edited)
     def _keep(self) -> None:
         if self._kept is not None:
-            texts = {name: text for name, text in self._texts_now().items() if text != self._texts[name]}
+            before = self._texts
+            texts = {name: text for name, text in self._texts_now().items() if text != before.get(name, text)}
             self._kept.keep(json.dumps(texts, ensure_ascii=False) if texts else "")
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:

@@ -25,7 +25,7 @@ class Draft(Protocol):
     """A file for a text until it is stored or discarded: the program may be killed before."""
 
     def read(self) -> str:
-        """Return the text; empty where there is none."""
+        """Return the text, or an empty one."""
 
     def keep(self, text: str) -> None:
         """Replace the text; an empty one deletes it."""
