@@ -13,6 +13,7 @@ from tests.tui.chapters.banked_chapter import make_banked
 from tests.tui.engine_app import Desktop, until
 from tests.tui.rooms.bank_tab import Tab, tab3
 from tests.tui.screens.library.cast.test_details import details
+from tests.tui.screens.library.cast.test_nature import form, nature, with_nature
 from tests.tui.screens.library.shelf.test_shelves import make_library
 
 pytestmark = pytest.mark.anyio
@@ -50,6 +51,26 @@ async def test_fields_of_an_item_are_as_they_were_typed_before_the_program_was_k
         await tab.press("right", "enter")
         await tab.until(lambda: len(tab.app.screen_stack) == 1)
         assert not file.exists()
+
+
+@pytest.mark.parametrize(("key", "file"), [("n", "trait-*"), ("o", "trait.*-*"), ("t", "topic-*")])
+async def test_a_trait_or_a_topic_is_as_it_was_typed_before_the_program_was_killed(
+    desktop: Desktop, key: str, file: str
+) -> None:
+    async with desktop.window(with_nature) as (pilot, _):
+        await nature(pilot)
+        modal = await form(pilot, key)
+        await pilot.press(*"Dark", "tab", *"As pitch")
+        typed = modal.typed
+        assert len(list(desktop.paths.data.glob(file))) == 1
+    async with desktop.window() as (pilot, app):
+        screen = await nature(pilot)
+        modal = await form(pilot, key)
+        assert modal.typed == typed
+        assert str(modal.query_one("#refused", Static).content) == BEGUN_OVER
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.screen is screen)
+        assert not list(desktop.paths.data.glob(file))
 
 
 @pytest.mark.parametrize("kept", ["{", "[]", '{"short": 3, "other": "x"}', "[" * 3000])

@@ -138,8 +138,14 @@ class CastScreen(KeptShelf[LibraryCharacter]):
 
     def action_nature(self) -> None:
         """Edit the traits and topics of the character under the cursor."""
-        if self.chosen is not None:
-            self.app.push_screen(NatureScreen(self.library, self.chosen), self.read_again)
+        row = self.chosen
+        if row is None:
+            return
+
+        def kept_text(what: str) -> KeptText:
+            return KeptText.of(what, row.id, self._workspace.paths.data)
+
+        self.app.push_screen(NatureScreen(self.library, row, kept_text), self.read_again)
 
     def action_pause(self) -> None:
         """Pause the character under the cursor, after asking until when; resume one that is paused."""

@@ -1,6 +1,7 @@
 """The traits and topics of one character of the library: added, edited and deleted."""
 
 from collections.abc import Awaitable, Callable
+from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -29,6 +30,7 @@ from core.text.graphemes import head
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
+from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
 from storyengine_tui.widgets.fields.one_line import LineField
 
 if TYPE_CHECKING:
@@ -47,8 +49,15 @@ class NatureModal(FormModal[bool, dict[str, str]]):
         "Exposure moves with play, by proposals that you take."
     )
 
-    def __init__(self, item: Nature, store: Callable[[Nature], Awaitable[None]], *, is_new: bool) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        item: Nature,
+        store: Callable[[Nature], Awaitable[None]],
+        kept: Draft | None = None,
+        *,
+        is_new: bool,
+    ) -> None:
+        super().__init__(kept)
         self._item = item
         self._store = store
         kind = kind_of(item)
@@ -80,7 +89,10 @@ _SHOWN = 200
 
 
 class NatureScreen(ListScreen[None, Nature]):
-    """Lists traits, and then topics."""
+    """Lists traits, and then topics.
+
+    `kept_text` returns the file for something of the character that is being written.
+    """
 
     CSS_PATH = "nature_screen.tcss"
     HELP = (
@@ -96,10 +108,13 @@ class NatureScreen(ListScreen[None, Nature]):
         Binding("escape", "close", "Back"),
     ]
 
-    def __init__(self, library: "CharacterLibrary", character: LibraryCharacter) -> None:
+    def __init__(
+        self, library: "CharacterLibrary", character: LibraryCharacter, kept_text: Callable[[str], Draft]
+    ) -> None:
         super().__init__()
         self._library = library
         self._character = character
+        self._kept_text = kept_text
 
     def compose(self) -> ComposeResult:
         """Compose the heading above the table."""
@@ -136,7 +151,10 @@ class NatureScreen(ListScreen[None, Nature]):
         async def store(made: Nature) -> None:
             await self._library.change(self._character.id, lambda one: with_item(one, made, begun))
 
-        ask_first(self.app, NatureModal(item, store, is_new=begun is None), self.read_again)
+        # Its name may have any characters, and a file not.
+        place = "" if begun is None else f".{sha256(begun.name.encode()).hexdigest()[:16]}"
+        kept = self._kept_text(f"{kind_of(item)}{place}")
+        ask_first(self.app, NatureModal(item, store, kept, is_new=begun is None), self.read_again)
 
     def action_delete(self) -> None:
         """Delete what is under the cursor, after a question."""

@@ -18,7 +18,7 @@ from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
 from core.text.letters import folded
 from storyengine_tui.screens.setup.cast_panels import AgentPanel
-from storyengine_tui.screens.setup.casting.compare_screen import CompareScreen, SlotTexts
+from storyengine_tui.screens.setup.casting.compare_screen import CompareScreen
 from storyengine_tui.screens.setup.casting.offers_screen import OffersScreen
 from storyengine_tui.screens.setup.setup_pane import SetupPane
 from storyengine_tui.screens.shared.list_screen import FindScreen, cut
@@ -65,7 +65,7 @@ async def take_character(app: App[Any], library: "Library", slot: AgentPanel) ->
                 if before != slot.profile.character_id == character.id:
                     pane.do(offer_more(app, library, slot))
 
-            app.push_screen(CompareScreen(library.characters, character, slot), offer)
+            app.push_screen(CompareScreen(library.characters, character, slot, pane.kept_text), offer)
 
     app.push_screen(PickScreen(characters, slot.called), answered)
 
@@ -89,12 +89,12 @@ async def offer_more(app: App[Any], library: "Library", slot: AgentPanel, *, is_
     lore = await library.lore.copy_in_card(origin, slot.slot, slot.called)
     if offers or lore is not None:
         chapter = pane.query_one("#chapter", CappedTextArea)
-        app.push_screen(OffersScreen(pane.session, slot, chapter, offers, lore))
+        app.push_screen(OffersScreen(pane.session, slot, chapter, offers, lore, pane.kept_text))
     elif is_asked:
         app.notify(NOTHING_MORE.format(slot.called), markup=False)
 
 
-async def keep_character(app: App[Any], library: "CharacterLibrary", slot: SlotTexts) -> None:
+async def keep_character(app: App[Any], library: "CharacterLibrary", slot: AgentPanel) -> None:
     """Keep the character of a slot in the library; where its name is known there, show what differs."""
     known = await library.known_as(slot.called, slot.profile.character_id)
     if known is None:
@@ -103,7 +103,7 @@ async def keep_character(app: App[Any], library: "CharacterLibrary", slot: SlotT
             slot.link(kept.id)
         app.notify(f"“{kept.name}” is in the library now (F5, then 3)", markup=False)
     else:
-        app.push_screen(CompareScreen(library, known, slot))
+        app.push_screen(CompareScreen(library, known, slot, _pane_of(slot).kept_text))
 
 
 NO_MATCH = "No character has these words in its name or its description."

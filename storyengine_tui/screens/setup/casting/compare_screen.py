@@ -22,7 +22,7 @@ from core.text.graphemes import head
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import Draft, StoredTextModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
 
@@ -89,14 +89,23 @@ class ShortenModal(StoredTextModal):
     LOSS = ("Discard the changes?", "Your shortened text is not taken, and will be lost.")
 
     def __init__(
-        self, store: Callable[[str], Awaitable[None]], limit: int, begun: str = "", what: str = "identity"
+        self,
+        store: Callable[[str], Awaitable[None]],
+        limit: int,
+        begun: str = "",
+        kept: Draft | None = None,
+        *,
+        what: str = "identity",
     ) -> None:
-        super().__init__(store, limit, begun)
+        super().__init__(store, limit, begun, kept)
         self.heading = f"Shorten the {what}"
 
 
 class CompareScreen(ListScreen[None, Compared]):
-    """Shows both sides of each field, and of the one under the cursor all of it."""
+    """Shows both sides of each field, and of the one under the cursor all of it.
+
+    `kept_text` returns the file for something of the chapter that is being written.
+    """
 
     CSS_PATH = "casting.tcss"
     HELP = (
@@ -110,11 +119,18 @@ class CompareScreen(ListScreen[None, Compared]):
         Binding("escape", "close", "Back"),
     ]
 
-    def __init__(self, library: "CharacterLibrary", character: LibraryCharacter, slot: SlotTexts) -> None:
+    def __init__(
+        self,
+        library: "CharacterLibrary",
+        character: LibraryCharacter,
+        slot: SlotTexts,
+        kept_text: Callable[[str], Draft | None],
+    ) -> None:
         super().__init__()
         self._library = library
         self._character = character
         self._slot = slot
+        self._kept_text = kept_text
 
     def compose(self) -> ComposeResult:
         """Compose the fields, and both sides of one of them below."""
@@ -179,8 +195,9 @@ class CompareScreen(ListScreen[None, Compared]):
             async def store(text: str) -> None:
                 await self._apply(row.field, clean_line(text) if row.field is SharedField.NAME else text)
 
-            what = LABELS[row.field].lower()
-            self.app.push_screen(ShortenModal(store, room, row.library, what), self._show_after)
+            what, kept = LABELS[row.field].lower(), f"shorten.{row.field.value}.{self._character.id}"
+            modal = ShortenModal(store, room, row.library, self._kept_text(kept), what=what)
+            self.app.push_screen(modal, self._show_after)
         else:
             self.do(self._apply(row.field, row.library), then_reloads=True)
 

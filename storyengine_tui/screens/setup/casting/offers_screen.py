@@ -1,6 +1,6 @@
 """Lists the texts of a character's card besides name and identity; the GM chooses those to take over."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -24,6 +24,7 @@ from core.text.numbers import counted
 from storyengine_tui.screens.setup.casting.compare_screen import ShortenModal, SlotTexts
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
 
@@ -75,8 +76,10 @@ class OffersScreen(ListScreen[None, OfferRow]):
         chapter: CappedTextArea,
         offers: Sequence[Offer],
         lore: LoreCopy | None,
+        kept_text: Callable[[str], Draft | None],
     ) -> None:
         super().__init__()
+        self._kept_text = kept_text
         self._session = session
         self._slot = slot
         self._called = slot.called
@@ -162,7 +165,8 @@ class OffersScreen(ListScreen[None, OfferRow]):
             await self._apply_offer(offer, text)
 
         if room > 0:
-            modal = ShortenModal(apply, room, offer.text, what=offer.title.lower())
+            kept = self._kept_text(f"shorten.{offer.word}.{self._slot.slot}")
+            modal = ShortenModal(apply, room, offer.text, kept, what=offer.title.lower())
             self.app.push_screen(modal, self._show_after)
         else:
             self.do(self._refuse(offer))

@@ -288,6 +288,34 @@ async def test_of_an_identity_or_a_name_that_is_too_long_the_gm_chooses_what_goe
 
 
 @pytest.mark.anyio
+async def test_a_shortened_text_is_as_it_was_before_the_program_was_killed(desktop: Desktop) -> None:
+    async def make(engine: Engine) -> None:
+        await engine.library.characters.create("Kara", "x" * 6_000)
+        await engine.create()
+
+    async def shortens(pilot: Pilot[Any], app: StoryEngineApp) -> ShortenModal:
+        await panel_of(pilot, app, Slot.RED)
+        await taken(pilot, app, "enter")
+        await pilot.press("down", "t")
+        modal = await shown(pilot, app, ShortenModal)
+        assert isinstance(modal, ShortenModal)
+        return modal
+
+    async with desktop.window(make) as (pilot, app):
+        area = (await shortens(pilot, app)).query_one(CappedTextArea)
+        area.replace("", (0, 4_000), area.document.end)
+        await until(pilot, lambda: any(desktop.paths.data.glob("shorten.identity.*")))
+    async with desktop.window() as (pilot, app):
+        modal = await shortens(pilot, app)
+        assert modal.query_one(CappedTextArea).text == "x" * 4_000
+        assert not modal.unsaved
+        await take_shortened(pilot, modal)
+        panel = await panel_of(pilot, app, Slot.RED)
+        assert panel.identity == "x" * 4_000
+        assert not any(desktop.paths.data.glob("shorten.identity.*"))
+
+
+@pytest.mark.anyio
 async def test_once_the_cast_is_locked_nothing_is_taken_into_it(desktop: Desktop) -> None:
     async def make(engine: Engine) -> None:
         await make_cast(engine)
