@@ -36,6 +36,8 @@ LAYOUT_TIMEOUT_SECONDS: Final = 2.0
 """Seconds after which pre-rendering a page is given up."""
 TALL: Final = 36
 """Rows of a terminal from which on fields are higher."""
+MOST_ROUNDS: Final = 5
+"""Times that pages are stored again, since something was typed meanwhile, before that is left to autosave."""
 BEHIND: Final = "behind"
 """The layer of a page that is laid out but covered."""
 
@@ -231,11 +233,16 @@ class TabPages:
     async def flush(self) -> None:
         """Store what is typed on every page, even if one fails; raise the first failure.
 
-        A page that is attached meanwhile is flushed as well.
+        So is what is typed on a page, or on one that is attached, while another is being stored.
         """
         flushed: set[str] = set()
         failures: list[BaseException] = []
-        while waiting := self._attached - flushed:
+        for _ in range(MOST_ROUNDS):
+            waiting = self._attached - flushed
+            if not failures:
+                waiting |= {tab for tab in self._attached if self._pages[tab].has_unsaved}
+            if not waiting:
+                break
             flushed |= waiting
             outcomes = await asyncio.gather(
                 *(self._pages[tab].flush() for tab in sorted(waiting)), return_exceptions=True

@@ -204,7 +204,7 @@ class DefinitionSaver:
         """Store what is not stored yet; raises StoryEngineError."""
         if self._base is not None:
             raise unstored("the text of your wishes for the writer")
-        if self._may_save and self._is_unsaved:
+        if self.has_unsaved:
             self.autosave.touch()
             await self.autosave.flush()
 
@@ -216,11 +216,12 @@ class DefinitionSaver:
         return problem
 
     @property
-    def _is_unsaved(self) -> bool:
-        return self._cell.typed.differs_from(self._page.session.snapshot.session)
+    def has_unsaved(self) -> bool:
+        """Whether the definition or the target can be stored and is not yet."""
+        return self._may_save and self._cell.typed.differs_from(self._page.session.snapshot.session)
 
     async def _save(self) -> None:
-        if self._may_save and self._is_unsaved:
+        if self.has_unsaved:
             typed, session = self._cell.typed, self._page.session
             target = session.snapshot.session.target_words if typed.problem else typed.target_words
             await session.edits.define_narrative(typed.text, target)

@@ -226,6 +226,11 @@ class NarrativePane(SessionTab):
 
     # Storing what is typed
 
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether the definition or the target can be stored and is not yet."""
+        return self._saver.has_unsaved
+
     async def flush(self) -> None:
         """Store what is typed and not stored yet."""
         await self._saver.flush()

@@ -300,6 +300,11 @@ class PlayPane(SessionTab):
     def _handle_end(self) -> None:
         self.ending.action_end_chapter()
 
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether a text of a panel can be stored and is not yet, or is being sent."""
+        return self.sender.has_unsaved
+
     async def flush(self) -> None:
         """Store what is typed and not stored yet."""
         await self.sender.flush()

@@ -160,11 +160,16 @@ class SetupPane(SessionTab):
         event.stop()
         self.do(self.session.edits.mark_carried(event.change))
 
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether something typed can be stored and is not yet."""
+        return self._is_editable and self._typed().edit_of(self.session.snapshot) is not None
+
     async def flush(self) -> None:
         """Store what is typed and not stored yet."""
         if self._held is not None:
             raise unstored("what you wrote on 1 World")
-        if self._is_editable and self._typed().edit_of(self.session.snapshot) is not None:
+        if self.has_unsaved:
             self.autosave.touch()
             await self.autosave.flush()
 
@@ -363,8 +368,7 @@ class SetupPane(SessionTab):
 
     def action_add_secret(self) -> None:
         """Begin a secret."""
-        snapshot = self.session.snapshot
-        self.post_message(SecretsCell.Wanted(len(snapshot.secrets) + 1))
+        self.post_message(SecretsCell.Wanted(len(self.session.snapshot.secrets) + 1))
 
     @on(SecretsCell.DropWanted)
     def _ask_to_drop(self, event: SecretsCell.DropWanted) -> None:

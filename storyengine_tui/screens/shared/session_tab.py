@@ -39,7 +39,7 @@ class SessionTab(VerticalScroll, can_focus=False):
 
     Subclasses implement `on_session_attached`, which is called again when another session is opened and when
     this window becomes the writer of a session that it could only read; `on_notification`; `refresh_view`;
-    and `flush`. `autosave` stores what is typed.
+    `has_unsaved` and `flush`. `autosave` stores what is typed.
     """
 
     @dataclass
@@ -118,6 +118,7 @@ class SessionTab(VerticalScroll, can_focus=False):
     def detach(self) -> None:
         """Detach from the session; what was typed has been flushed."""
         self.has_session = False
+        self.autosave.is_dirty = False  # The fields keep the old texts until those of the next session show.
 
     async def on_session_attached(self) -> None:
         """Show the content of the session that was attached."""
@@ -227,6 +228,11 @@ class SessionTab(VerticalScroll, can_focus=False):
 
     def refresh_view(self) -> None:
         """Show the session as it is now."""
+
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether something typed can be stored and is not yet."""
+        return False
 
     async def flush(self) -> None:
         """Store what is typed and not stored yet; raises StoryEngineError when that fails."""

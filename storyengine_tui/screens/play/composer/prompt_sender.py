@@ -73,6 +73,11 @@ class PromptSender:
         if self._page.has_session and not self._session.is_read_only:
             self.autosave.touch()
 
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether a text of a panel can be stored and is not yet, or is being sent."""
+        return not self._session.is_read_only and not all(area.is_stored for area in self._composer)
+
     async def flush(self) -> None:
         """Wait for texts that are being sent, and store unsaved ones.
 
@@ -91,10 +96,11 @@ class PromptSender:
     async def _save(self) -> None:
         if not self._page.has_session or self._session.is_read_only:
             return
+        session = self._session  # Another chapter may be open before all of it is stored.
         for area in tuple(self._composer):
             text = area.text
             if not area.sending and text != area.stored:
-                await self._session.edits.save_unsent(area.slot, text)
+                await session.edits.save_unsent(area.slot, text)
                 area.stored = text
 
     # Sending

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.anyio
 class SlowPage:
     """A page whose text takes a while to be stored."""
 
+    has_unsaved = False
+
     def __init__(self) -> None:
         self.display = False
         self.flushing, self.gate = asyncio.Event(), asyncio.Event()
@@ -74,6 +76,33 @@ async def test_a_page_that_is_attached_while_another_is_stored_is_stored_too(
         made["play"].gate.set()
         await made["setup"].flushing.wait()
         made["setup"].gate.set()
+
+
+class TypedPage(SlowPage):
+    """A page on which the GM types faster than it is stored."""
+
+    stored = 0
+    has_unsaved = True
+
+    async def flush(self) -> None:
+        self.stored += 1
+
+
+async def test_what_is_typed_on_one_page_while_another_is_stored_is_stored_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    play, setup = SlowPage(), TypedPage()
+    pages, session = made_of({"play": play, "setup": setup}, monkeypatch), cast(Any, object())
+    for tab in ("play", "setup"):
+        await pages.attach(tab, session)
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        setup.has_unsaved = False
+        group.create_task(pages.flush())
+        await play.flushing.wait()
+        assert setup.stored == 1
+        setup.has_unsaved = True
+        play.gate.set()
+    assert setup.stored == tab_pages.MOST_ROUNDS, "also where the typing does not end, the flush does"
 
 
 class PlayPane(Widget):
