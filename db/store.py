@@ -42,7 +42,7 @@ from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, S
 from db.writes import commit_statement as writes
 from db.writes import writer_lock
 from db.writes.change_listener import follow_session
-from db.writes.commit_connection import CommitConnection
+from db.writes.commit_connection import CommitConnection, send_long
 from db.writes.pooled_change import PooledChange
 from db.writes.writer_lock import WriterLease
 
@@ -330,7 +330,10 @@ class PostgresStore:
         seconds = writes.deadline_of(changes)
         async with guarded(SAVE, seconds=seconds):
             creation = writes.creation(changes, is_only_open=is_only_open)
-            count, *_ = await self._commit_connection.send_once(creation, is_long=seconds > DEADLINE)
+            if seconds > DEADLINE:
+                count, *_ = await send_long(self._url, creation)
+            else:
+                count, *_ = await self._commit_connection.send_once(creation)
         return bool(count)
 
     async def _change(

@@ -36,11 +36,11 @@ class CommitConnection:
         """
         await self.run(_sending(write))
 
-    async def send_once(self, write: Write, *, is_long: bool = False) -> tuple[Any, ...]:
+    async def send_once(self, write: Write) -> tuple[Any, ...]:
         """Send a write that must not be repeated, after a test of the connection; return the first row."""
         async with self._turn:
             await self._run_twice(_sending(_PING))
-            return await self._run(_sending_long(write) if is_long else _sending(write))
+            return await self._run(_sending(write))
 
     async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Run what may be repeated: once more on a new connection when an old one turns out to be dead."""
@@ -82,15 +82,15 @@ class CommitConnection:
             await close_quietly(connection)
 
 
-def _sending_long(write: Write) -> Callable[[Connection], Awaitable[tuple[Any, ...]]]:
-    """Return what sends a write that may take longer than others."""
-
-    async def work(connection: Connection) -> tuple[Any, ...]:
+async def send_long(url: URL, write: Write) -> tuple[Any, ...]:
+    """Send a write that may take minutes, while commits go on beside it; return its first row."""
+    connection = await open_connection(url)
+    try:
         async with connection.transaction():
             await connection.execute(LONG_TIMEOUT)
             return await _sending(write)(connection)
-
-    return work
+    finally:  # Cancelled too: what is not committed yet ends with its connection.
+        await close_quietly(connection)
 
 
 def _sending(write: Write) -> Callable[[Connection], Awaitable[tuple[Any, ...]]]:

@@ -1,5 +1,6 @@
 """A chapter of thousands of prompts is stored and deleted, however slow the machine is."""
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -11,8 +12,10 @@ from core.domain.requests.request import Content
 from core.domain.session.session import Session
 from core.library.book import Book
 from core.storage.changes import Changes
+from core.storage.session_store import WriterInfo
 from db.store import PostgresStore
 from tests.store import chapters
+from tests.store.chapters import until
 
 pytestmark = pytest.mark.anyio
 
@@ -25,6 +28,15 @@ NOTES = (
     END $$
     """,
     "CREATE TRIGGER note AFTER INSERT OR DELETE ON session FOR EACH ROW EXECUTE FUNCTION note()",
+)
+WAITS = (
+    "SELECT pg_advisory_lock(7)",
+    """
+    CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        PERFORM pg_advisory_xact_lock_shared(7); RETURN NULL;
+    END $$
+    """,
+    "CREATE TRIGGER wait AFTER INSERT ON session FOR EACH ROW EXECUTE FUNCTION wait()",
 )
 
 
@@ -58,6 +70,34 @@ async def test_a_long_chapter_has_ten_minutes_to_be_stored_and_a_new_one_the_usu
     assert len(await store.contents_after(session.id, "", most=2_000)) == 1_500
     await store.create(chapters.creation(chapters.new_session()))
     assert timeouts(noted)[-1] == ("INSERT", "20s"), "it was for that one alone"
+
+
+async def test_a_reply_is_stored_while_a_long_chapter_is_imported_beside_it(
+    store: PostgresStore, raw: psycopg.Connection
+) -> None:
+    playing = chapters.new_session()
+    await store.create(chapters.creation(playing))
+    lease = await store.acquire(playing.id, "here")
+    assert not isinstance(lease, WriterInfo)
+    session, changes = long_chapter()
+    for statement in WAITS:
+        raw.execute(statement.encode())
+    importing = asyncio.create_task(store.create(changes))
+
+    async def is_waiting() -> bool:
+        waiting = (
+            "SELECT FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()"
+        )
+        return bool(raw.execute(waiting.encode()).fetchall())
+
+    await until(is_waiting)
+    async with asyncio.timeout(60):
+        await store.commit(Changes(session_id=playing.id, session=replace(playing, title="Ash")), lease)
+        assert not importing.done()
+        raw.execute("SELECT pg_advisory_unlock(7)")
+        await importing
+    assert {line.id for line in await store.sessions()} == {playing.id, session.id}
+    await lease.aclose()
 
 
 async def test_a_long_chapter_of_a_book_has_ten_minutes_to_be_stored(
