@@ -19,12 +19,13 @@ from core.engine.services.save_points.service import SavePoints, title_with
 from core.engine.services.takes.branch import read_branch
 from core.engine.session.closed_session import ClosedSession
 from core.engine.session.session_reader import SessionReader
+from core.engine.session.window_leases import WindowLeases
 from core.exchange.library.library_marks import BookMark
 from core.exchange.session_copy import as_new_session, choosing_no_models
 from core.exchange.session_export import ImportRefusedError, SessionBody, read_body, to_json
 from core.ledger.sums import LedgerEntry, entries_of
 from core.storage.changes import Changes
-from core.storage.session_store import SessionStore, WriterInfo, written_elsewhere
+from core.storage.session_store import SessionStore, written_elsewhere
 
 if TYPE_CHECKING:
     from core.engine.services.library.service import Library
@@ -37,7 +38,7 @@ class SessionCatalog:
     def __init__(self, store: SessionStore, choices: ModelAssignments, *, label: str, clock: Clock) -> None:
         self.choices = choices
         self._store = store
-        self._label = label
+        self._leases = WindowLeases(store, label)
         self._clock = clock
         self.save_points = SavePoints(store, clock)
 
@@ -54,7 +55,7 @@ class SessionCatalog:
 
     def closed(self, session_id: SessionId, elsewhere: str = "change it there") -> ClosedSession:
         """Return a session that is not open here, to change it; `elsewhere` says what to do if it is open."""
-        return ClosedSession(self._store, session_id, self._label, self.choices, self._clock, elsewhere)
+        return ClosedSession(self._store, session_id, self._leases, self.choices, self._clock, elsewhere)
 
     async def create(self, *, script_key: str = "", carried: CarryOver = NOTHING_CARRIED) -> SessionId:
         """Store a new session with nothing but the lines that it takes over, and return its id."""
@@ -85,13 +86,8 @@ class SessionCatalog:
 
         Raises SessionLockedError when it is open; use its `SessionHandle` for one that is open here.
         """
-        acquired = await self._store.acquire(session_id, self._label)
-        if isinstance(acquired, WriterInfo):
-            raise written_elsewhere(acquired)
-        try:
+        async with self._leases.short(session_id, written_elsewhere):
             await self._store.archive(session_id, self._clock())
-        finally:
-            await acquired.aclose()
 
     async def restore(self, session_id: SessionId) -> None:
         """Restore an archived session."""

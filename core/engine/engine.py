@@ -95,7 +95,7 @@ class Engine(SessionCatalog):
 
     async def open(self, session_id: SessionId) -> SessionHandle:
         """Open a session for writing, or read-only when another window is the writer."""
-        acquired = await self._store.acquire(session_id, self._label)
+        acquired = await self._leases.acquire(session_id)
         try:
             snapshot = await self._store.load(session_id, recent_prompts=self.choices.recent_prompts)
             opened = self._opened(snapshot, acquired)
@@ -150,7 +150,7 @@ class Engine(SessionCatalog):
         writer = SessionWriter(
             store=self._store,
             listeners=Listeners(),
-            label=self._label,
+            label=self._leases.label,
             snapshot=snapshot,
             clock=self._clock,
             lease=None if isinstance(acquired, WriterInfo) else acquired,

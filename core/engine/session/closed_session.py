@@ -1,7 +1,6 @@
 """A session that is not open here: each change of it takes the writer's lock, and needs no model."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from functools import cached_property, partial
 
 from core.agents.context_builder import ContextBuilder
@@ -15,6 +14,7 @@ from core.engine.services.bank.service import Bank
 from core.engine.services.takes.service import Takes
 from core.engine.session.session_edits import SessionEdits
 from core.engine.session.session_reader import SessionReader
+from core.engine.session.window_leases import WindowLeases
 from core.engine.sync.session_writer import Decide
 from core.storage.changes import Changes
 from core.storage.session_store import Lease, SessionStore, WriterInfo
@@ -30,12 +30,12 @@ class ClosedSession:
         self,
         store: SessionStore,
         session_id: SessionId,
-        label: str,
+        leases: WindowLeases,
         choices: ModelAssignments,
         clock: Clock,
         elsewhere: str,
     ) -> None:
-        self._store, self._label, self._elsewhere = store, label, elsewhere
+        self._store, self._leases, self._elsewhere = store, leases, elsewhere
         self._choices, self._clock = choices, clock
         self.reads = SessionReader(store, session_id)
         self.bank = Bank(store.bank, session_id, clock, self._writing)
@@ -68,12 +68,8 @@ class ClosedSession:
         decide = partial(keep_bank, now=self._clock(), is_on=is_on, events=events, read=read)
         await self.apply(decide, needs_memory=is_on)
 
-    @asynccontextmanager
-    async def _writing(self) -> AsyncIterator[Lease]:
-        acquired = await self._store.acquire(self.reads.id, self._label)
-        if isinstance(acquired, WriterInfo):
-            raise SessionLockedError(f"This chapter is open elsewhere ({acquired.label}); {self._elsewhere}.")
-        try:
-            yield acquired
-        finally:
-            await acquired.aclose()
+    def _writing(self) -> AbstractAsyncContextManager[Lease]:
+        return self._leases.short(self.reads.id, self._refusal)
+
+    def _refusal(self, holder: WriterInfo) -> SessionLockedError:
+        return SessionLockedError(f"This chapter is open elsewhere ({holder.label}); {self._elsewhere}.")

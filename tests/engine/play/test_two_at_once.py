@@ -149,3 +149,24 @@ async def test_a_summary_that_is_given_up_as_soon_as_it_has_begun_leaves_the_pla
         await session.wait_idle()
         await play(session, 1)
         assert session.snapshot.session.boundary == 1
+
+
+async def test_a_chapter_that_this_window_opens_during_its_own_command_on_it_is_open_for_writing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = MemoryStore()
+    session_id = await playable(store)
+    engine = engine_on(store)
+    behind = MemoryStore.commit
+
+    async def commit(*arguments: Any) -> None:
+        await give_way()
+        await behind(*arguments)
+
+    monkeypatch.setattr(MemoryStore, "commit", commit)
+    titles = (engine.closed(session_id).edits.retitle(title) for title in ("Ash", "Salt"))
+    *_, opened = await asyncio.gather(*titles, engine.open(session_id))
+    assert isinstance(opened, SessionHandle)
+    assert not opened.is_read_only
+    assert opened.snapshot.session.title == "Salt", "the commands wait for each other too"
+    await opened.aclose()
