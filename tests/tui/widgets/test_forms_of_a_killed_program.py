@@ -9,12 +9,14 @@ from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN_OVER
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.one_line import LineField
 from tests.tui.chapters.banked_chapter import make_banked
 from tests.tui.engine_app import Desktop, until
 from tests.tui.rooms.bank_tab import Tab, tab3
 from tests.tui.screens.library.cast.test_details import details
 from tests.tui.screens.library.cast.test_nature import form, nature, with_nature
 from tests.tui.screens.library.shelf.test_shelves import make_library
+from tests.tui.screens.setup.assist.test_assist_screen import helped
 
 pytestmark = pytest.mark.anyio
 
@@ -71,6 +73,21 @@ async def test_a_trait_or_a_topic_is_as_it_was_typed_before_the_program_was_kill
         await pilot.press("ctrl+s")
         await until(pilot, lambda: app.screen is screen)
         assert not list(desktop.paths.data.glob(file))
+
+
+async def test_a_note_for_help_with_a_text_is_as_it_was_typed_before_the_program_was_killed(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(lambda engine: engine.create()) as (pilot, _):
+        screen = await helped(pilot)
+        screen.query_one("#note").focus()
+        await pilot.press(*"Darker")
+    async with desktop.window() as (pilot, app):
+        screen = await helped(pilot)
+        assert screen.query_one("#note", LineField).text == "Darker"
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert not list(desktop.paths.data.glob("note-*"))
 
 
 @pytest.mark.parametrize("kept", ["{", "[]", '{"short": 3, "other": "x"}', "[" * 3000])

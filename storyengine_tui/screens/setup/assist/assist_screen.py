@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -18,6 +19,7 @@ from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.permission.call_permission import repair_after_failure
 from storyengine_tui.screens.shared.background import run_in_background
+from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -73,6 +75,7 @@ class AssistScreen(OverlayScreen[Taken]):
         self._helped = area.helped
         self._text = area.text
         self._limit: int = getattr(session.snapshot.session.limits, self._helped.field)
+        self._kept = KeptText.of("note", session.id, configuration.paths.data)
         self._asked: AssistRequest | None = None
         self._proposal: SuggestedText | None = None
         self._request: BackgroundRequest | None = None
@@ -94,7 +97,8 @@ class AssistScreen(OverlayScreen[Taken]):
         with Horizontal(id="note-line"):
             yield Static("Note ", classes="label")
             placeholder = "What to mind; a rewrite needs it."
-            yield LineField(limit=LONGEST_NOTE, placeholder=placeholder, id="note")
+            begun = clean_line(self._kept.read())
+            yield LineField(begun, limit=LONGEST_NOTE, placeholder=placeholder, id="note")
         with Horizontal(id="tasks"):
             for task in Task:
                 yield Button(task.value.capitalize(), id=task.value, classes="task", compact=True)
@@ -130,6 +134,15 @@ class AssistScreen(OverlayScreen[Taken]):
             button.disabled = is_running
         self.query_one("#take", Button).disabled = self._proposal is None
         self.refresh_bindings()
+
+    @on(CappedTextArea.Edited, "#note")
+    def _keep_note(self) -> None:
+        self._kept.keep(self._note.text)
+
+    def dismiss(self, result: Taken | None = None) -> AwaitComplete:
+        """Close; the note was for this proposal."""
+        self._kept.forget()
+        return super().dismiss(result)
 
     # Asking
 
