@@ -15,6 +15,7 @@ from core.domain.requests.cost import FREE, Cost
 from core.domain.requests.request import Artifact, Request
 from core.ledger.ceilings import CeilingGuard
 from core.ledger.prices import PriceBook, Quote, cost_of, forecast_of
+from core.ledger.sums import is_free
 
 log = logging.getLogger(__name__)
 
@@ -79,9 +80,7 @@ class Cashier:
         if self._ceilings is not None:
             calls = [call, *await following()]
             if any(self._is_priced(one) for one in calls):
-                known = [amount for amount in await self.forecasts(calls) if amount is not None]
-                forecast = sum(known, FREE) if known else None
-                await self._ceilings.admit(request, id, forecast, replies=len(calls))
+                await self._ceilings.admit(request, id, await self.forecasts(calls))
         elif self._loading is None and self._is_priced(call):
             self._loading = asyncio.create_task(self._quote(call, (), call.tokens))
 
@@ -117,7 +116,8 @@ class Cashier:
             raise
         cost = None if self._prices is None else cost_of(quote, artifact.usage, billed)
         if self._ceilings is not None:
-            self._ceilings.settle(artifact.id, cost.amount if cost else None)
+            amount = cost.amount if cost else None
+            self._ceilings.settle(artifact.id, FREE if amount is None and is_free(artifact) else amount)
         return cost
 
     def forget(self, id: ArtifactId) -> None:

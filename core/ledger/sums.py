@@ -81,11 +81,16 @@ class LedgerEntry:
     @property
     def _is_free(self) -> bool:
         made = self.artifact
-        was_answered = made.output_ref is not None or made.usage.output_tokens is not None
-        is_refused = made.error_code in _NOT_SENT or (made.error_code in _TURNED_AWAY and not was_answered)
         was_none = made.call == 0 and not made.provider  # the query of an input has this number too
         was_none = was_none and not (self.may_be_billed and made.error_code in _MAYBE_SENT)
-        return self.is_local or was_none or is_refused or made.usage == NO_TOKENS
+        return self.is_local or was_none or is_free(made)
+
+
+def is_free(made: Artifact) -> bool:
+    """Whether no service charges for a call: it was not sent, or turned away before a model had it."""
+    was_answered = made.output_ref is not None or made.usage.output_tokens is not None
+    is_refused = made.error_code in _NOT_SENT or (made.error_code in _TURNED_AWAY and not was_answered)
+    return is_refused or made.usage == NO_TOKENS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,10 @@ from core.domain.requests.cost import UnitPrices
 from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook
 from tests.core.engine.recall.test_recall import keeping, played
-from tests.core.engine.services.speaking.test_several_replies import RED, paid
+from tests.core.engine.services.speaking.test_several_replies import RED, ask, paid
+from tests.core.gateway.test_lanes import until_still
 from tests.core.values.bank import fact
+from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 
@@ -20,6 +22,22 @@ async def test_a_prompt_that_is_withdrawn_at_a_ceiling_is_not_asked_about_any_mo
         assert session.money.reached is not None
         await session.withdraw(refused.id)
         assert session.money.reached is None
+
+
+async def test_other_windows_are_told_what_a_prompt_may_cost_until_its_reply_is_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[Decimal] = []
+
+    async def tell(_: MemoryStore, amount: Decimal) -> Decimal:
+        told.append(amount)
+        return Decimal(0)
+
+    monkeypatch.setattr(MemoryStore, "tell_open_costs", tell)
+    async with paid(Ceilings(day=Decimal(100))) as (_, session, alone):
+        await ask(session, "Who is there?", RED)
+        await until_still()
+        assert told == [alone, 0]
 
 
 async def test_the_forecast_of_a_prompt_has_what_its_input_recalls_of_the_memory_bank() -> None:
