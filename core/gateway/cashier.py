@@ -1,6 +1,7 @@
 """Forecasts the cost of a call before it is made, and computes it afterwards (design 18)."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from decimal import Decimal
 from core.config.models.accounts import labelled
 from core.config.models.model_config import ModelConfig
 from core.context.segments import Context
+from core.context.tokens import estimate_tokens
 from core.domain.clock import Clock
 from core.domain.ids import ArtifactId
 from core.domain.requests.cost import FREE, Cost
@@ -43,13 +45,14 @@ class PlannedCall:
 
     @classmethod
     def of(cls, context: Context, choice: ModelConfig, address: str | None) -> "PlannedCall":
-        """Return the call of an agent with this input."""
+        """Return the call of an agent with this input, and with the form of its answer beside it."""
+        form = 0 if context.schema is None else estimate_tokens(json.dumps(context.schema.schema))
         return cls(
             account=choice.account,
             model=choice.model,
             address=address,
-            tokens=context.tokens,
-            max_input_tokens=context.max_input_tokens,
+            tokens=context.tokens + form,
+            max_input_tokens=context.max_input_tokens + form,
             max_output_tokens=choice.max_output_tokens,
         )
 

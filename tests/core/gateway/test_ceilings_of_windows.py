@@ -47,6 +47,22 @@ def window(
     return way, guard
 
 
+async def test_two_calls_that_are_checked_at_once_cannot_pass_a_ceiling_together(tmp_path: Path) -> None:
+    async def spent(*_: object, **__: object) -> Decimal:
+        await asyncio.sleep(0)  # the other one goes on
+        return Decimal(0)
+
+    model = service()
+    way = gateway(model, tmp_path)
+    way.cashier = type(way.cashier)(
+        PriceBook({"a-model": OWN}), CeilingGuard(Ceilings(day=FORECAST), spent, lambda: NOW), lambda: NOW
+    )
+    results = await asyncio.gather(call(way), call(way, asked(SessionId(new_uuid()))))
+    codes = [result.error and result.error.code for result in results]
+    assert codes == [None, ErrorCode.CEILING_REACHED]
+    assert model.calls == 1
+
+
 async def test_a_call_that_runs_in_another_window_counts_until_it_is_stored(tmp_path: Path) -> None:
     database, ceilings = MemoryDatabase(), Ceilings(day=FORECAST + SPENT)
     slow = service(TextDelta("I "), 60.0, answer())
