@@ -88,6 +88,15 @@ async def test_a_long_input_costs_what_long_inputs_cost(tokens: int, dollars: st
     assert quote.cost(Usage(input_tokens=tokens, output_tokens=1_000)).amount == Decimal(dollars)
 
 
+@pytest.mark.parametrize(
+    ("model", "dollars"), [("text-embedding-3-small", "0.02"), ("text-embedding-3-large", "0.13")]
+)
+async def test_a_model_of_vectors_costs_what_its_input_does(model: str, dollars: str) -> None:
+    quote = await quoted(OPENAI, model)
+    assert quote is not None
+    assert quote.cost(Usage(input_tokens=1_000_000, output_tokens=0)).amount == Decimal(dollars)
+
+
 async def test_a_call_costs_what_was_asked_on_its_day() -> None:
     whole = Usage(input_tokens=1_000_000, output_tokens=0)
     book, amounts = PriceBook(), []
