@@ -278,6 +278,15 @@ async def test_zeros_are_no_count_of_tokens(
     assert completion.usage == (Usage(11, 7, 3, 2) if len(counts) == 2 else Usage())
 
 
+async def test_tokens_of_the_input_are_kept_that_are_counted_at_the_beginning_alone(
+    server: FaultServer, provider: OpenAIProvider
+) -> None:
+    first, last = usage_chunk(completion=1, reasoning=0), usage_chunk(prompt=0, cached=0)
+    server.script(Reply((first, chunk("Once."), chunk(finish="stop"), last, DONE)))
+    _, completion = await ask(provider)
+    assert completion.usage == Usage(11, 7, 3, 2)
+
+
 async def test_what_the_service_said_is_quoted_clean_and_short(
     server: FaultServer, provider: OpenAIProvider
 ) -> None:
