@@ -300,11 +300,10 @@ def _translated(secrets: RedactedValues, *, is_streaming: bool = False) -> Itera
         yield
     except openai.APIStatusError:
         raise
-    except (openai.APITimeoutError, httpx2.TimeoutException):
-        raise ProviderError(ErrorCode.LLM_TIMEOUT) from None
+    except (openai.APITimeoutError, httpx2.TimeoutException) as error:
+        raise ProviderError(ErrorCode.LLM_TIMEOUT, usage=_of_unsent(error)) from None
     except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError) as error:
-        was_connected = not isinstance(error.__cause__, httpx2.ConnectError)
-        raise (cut_off() if is_streaming else _unreachable(None if was_connected else NO_TOKENS)) from None
+        raise (cut_off() if is_streaming else _unreachable(_of_unsent(error))) from None
     except openai.APIResponseValidationError:
         raise _unreadable() from None
     except openai.APIError as error:
@@ -313,6 +312,14 @@ def _translated(secrets: RedactedValues, *, is_streaming: bool = False) -> Itera
         if not is_streaming:
             raise
         raise _unreadable() from None
+
+
+def _of_unsent(error: Exception) -> Usage | None:
+    """Return that a call that was never sent has no tokens; None for any other."""
+    import httpx2
+
+    was_sent = not isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
+    return None if was_sent else NO_TOKENS
 
 
 def _unreachable(usage: Usage | None) -> ProviderError:

@@ -5,12 +5,14 @@ import random
 from collections.abc import Collection
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, SessionId, new_uuid
-from core.domain.requests.request import Usage
+from core.domain.requests.request import Artifact, Usage
 from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
@@ -134,7 +136,7 @@ async def test_windows_that_call_at_random_never_spend_more_than_the_ceiling(see
             await pause()
             stored[id] = cost
             await pause()
-            guard.forget(id)
+            guard.forget_stored([cast(Artifact, SimpleNamespace(id=id))])
 
     guards = [
         CeilingGuard(ceilings, spent, lambda: NOW, MemoryStore(database).tell_open_costs) for _ in range(3)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
+import httpx2
 import pytest
 from pydantic import SecretStr
 
@@ -205,6 +206,24 @@ async def test_no_one_there(make: Callable[..., OpenAIProvider]) -> None:
     # The address may come from the field beside which this is said, or from the environment.
     assert "F6" in error.hint
     assert "STORYENGINE_BASE_URL may" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("fault", "usage"),
+    [(httpx2.ConnectTimeout, NO_TOKENS), (httpx2.ConnectError, NO_TOKENS), (httpx2.ReadTimeout, None)],
+)
+async def test_only_a_call_that_was_never_sent_has_no_tokens(
+    fault: type[httpx2.RequestError],
+    usage: Usage | None,
+    provider: OpenAIProvider,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fails(*_: object) -> None:
+        raise fault("no answer")
+
+    monkeypatch.setattr("httpx2.AsyncHTTPTransport.handle_async_request", fails)
+    code = ErrorCode.LLM_SERVER_ERROR if fault is httpx2.ConnectError else ErrorCode.LLM_TIMEOUT
+    assert (await fail(provider, code)).usage == usage
 
 
 @pytest.mark.parametrize(
