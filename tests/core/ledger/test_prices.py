@@ -187,6 +187,23 @@ prices = st.decimals(min_value=0, max_value=999_999, places=9)
 tokens = st.integers(min_value=0, max_value=1_000_000_000)
 
 
+@given(
+    st.builds(
+        UnitPrices, input=prices, output=prices, cached_input=st.none() | prices, reasoning=st.none() | prices
+    ),
+    *(st.integers(min_value=0, max_value=10_000),) * 4,
+)
+def test_no_call_within_its_bounds_costs_more_than_its_forecast(
+    its_prices: UnitPrices, tokens_in: int, tokens_out: int, cached: int, reasoning: int
+) -> None:
+    quote = Quote(YOURS, its_prices)
+    cost = quote.cost(Usage(tokens_in, tokens_out, cached, reasoning)).amount
+    forecast = forecast_of(quote, tokens_in, tokens_out)
+    assert cost is not None
+    assert forecast is not None
+    assert cost <= forecast
+
+
 @given(prices, prices, st.none() | prices, st.none() | prices, tokens, tokens, st.none() | tokens)
 def test_no_digit_is_lost(
     input: Decimal,
