@@ -17,7 +17,7 @@ from core.domain.requests.cost import FREE, Cost
 from core.domain.requests.request import Artifact, Request
 from core.ledger.ceilings import CeilingGuard
 from core.ledger.prices import PriceBook, Quote, cost_of, forecast_of
-from core.ledger.sums import is_free
+from core.ledger.sums import may_have_cost
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +120,9 @@ class Cashier:
         cost = None if self._prices is None else cost_of(quote, artifact.usage, billed)
         if self._ceilings is not None:
             amount = cost.amount if cost else None
-            self._ceilings.settle(artifact.id, FREE if amount is None and is_free(artifact) else amount)
+            if amount is None and not may_have_cost(artifact):
+                amount = FREE
+            self._ceilings.settle(artifact.id, amount)
         return cost
 
     def forget(self, id: ArtifactId) -> None:

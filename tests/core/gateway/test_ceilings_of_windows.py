@@ -179,8 +179,10 @@ async def test_only_the_call_itself_counts_that_did_not_tell_its_cost_and_not_th
     assert (await call(way)).error is None
 
 
-@pytest.mark.parametrize("code", [ErrorCode.LLM_RATE_LIMITED, ErrorCode.LLM_AUTH_ERROR])
-async def test_a_call_that_the_service_turned_away_takes_no_room_under_a_ceiling(
+@pytest.mark.parametrize(
+    "code", [ErrorCode.LLM_RATE_LIMITED, ErrorCode.LLM_AUTH_ERROR, ErrorCode.LLM_SERVER_ERROR]
+)
+async def test_a_call_that_the_service_answered_with_an_error_alone_takes_no_room_under_a_ceiling(
     code: ErrorCode, tmp_path: Path
 ) -> None:
     way, _ = window(MemoryDatabase(), Ceilings(chapter=FORECAST), tmp_path, service(ProviderError(code)))
