@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -43,6 +44,7 @@ from db.writes import commit_statement as writes
 from db.writes import writer_lock
 from db.writes.change_listener import follow_session
 from db.writes.commit_connection import CommitConnection, send_long
+from db.writes.open_costs import OpenCosts
 from db.writes.pooled_change import PooledChange
 from db.writes.writer_lock import WriterLease
 
@@ -70,6 +72,7 @@ class PostgresStore:
         self._url: Final = url
         self._engine: Final = engine
         self._commit_connection: Final = CommitConnection(url)
+        self._open_costs: Final = OpenCosts()
         self._leases: set[WriterLease] = set()
         self.queue: Final = PostgresQueue(self._read, self._change, self._at_once, self._epochs)
         self.library: Final = PostgresLibrary(self._change, self._read)
@@ -259,6 +262,11 @@ class PostgresStore:
         """Return what calls cost together; see `SessionStore.spent`."""
         [row] = await self._rows(spent_by(session_id, since, but_for))
         return Decimal(row[0])
+
+    async def tell_open_costs(self, amount: Decimal) -> Decimal:
+        """Tell other windows what calls of this one may cost; see `SessionStore.tell_open_costs`."""
+        async with guarded(LOAD):
+            return await self._commit_connection.run(partial(self._open_costs.tell, amount=amount))
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts of these hashes; unknown hashes are left out."""

@@ -87,7 +87,7 @@ class Engine(SessionCatalog):
         for name, lane in self._lanes.items():
             lane.share(name, store.queue)
         self.queue = QueueControl(store.queue, self._switch, choices, clock, self.closed, self._wake_lane)
-        self._guard = CeilingGuard(ceilings, store.spent, clock) if ceilings else None
+        self._guard = CeilingGuard(ceilings, store.spent, clock, store.tell_open_costs) if ceilings else None
         self._gateway = ModelGateway(
             provider, choices, consent, clock, lanes=lanes, prices=prices, ceilings=self._guard
         )
@@ -156,6 +156,8 @@ class Engine(SessionCatalog):
             lease=None if isinstance(acquired, WriterInfo) else acquired,
             holder=acquired if isinstance(acquired, WriterInfo) else None,
         )
+        if self._guard is not None:
+            writer.on_calls_stored = self._guard.forget_stored
         builder = ContextBuilder(self.choices)
         jobs = JobFactory(
             self._store, self._gateway, builder, writer.apply_patiently, self._bank, self.embeddings
@@ -234,4 +236,6 @@ class Engine(SessionCatalog):
         await self.queue.aclose()
         await self.embeddings.aclose()
         await self._gateway.aclose()
+        if self._guard is not None:
+            await self._guard.aclose()
         await self._store.aclose()

@@ -1,6 +1,7 @@
 """Forecasts the cost of a call before it is made, and computes it afterwards (design 18)."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -9,12 +10,14 @@ from decimal import Decimal
 from core.config.models.accounts import labelled
 from core.config.models.model_config import ModelConfig
 from core.context.segments import Context
+from core.context.tokens import estimate_tokens
 from core.domain.clock import Clock
 from core.domain.ids import ArtifactId
 from core.domain.requests.cost import FREE, Cost
 from core.domain.requests.request import Artifact, Request
 from core.ledger.ceilings import CeilingGuard
 from core.ledger.prices import PriceBook, Quote, cost_of, forecast_of
+from core.ledger.sums import may_have_cost
 
 log = logging.getLogger(__name__)
 
@@ -42,13 +45,14 @@ class PlannedCall:
 
     @classmethod
     def of(cls, context: Context, choice: ModelConfig, address: str | None) -> "PlannedCall":
-        """Return the call of an agent with this input."""
+        """Return the call of an agent with this input, and with the form of its answer beside it."""
+        form = 0 if context.schema is None else estimate_tokens(json.dumps(context.schema.schema))
         return cls(
             account=choice.account,
             model=choice.model,
             address=address,
-            tokens=context.tokens,
-            max_input_tokens=context.max_input_tokens,
+            tokens=context.tokens + form,
+            max_input_tokens=context.max_input_tokens + form,
             max_output_tokens=choice.max_output_tokens,
         )
 
@@ -79,9 +83,7 @@ class Cashier:
         if self._ceilings is not None:
             calls = [call, *await following()]
             if any(self._is_priced(one) for one in calls):
-                known = [amount for amount in await self.forecasts(calls) if amount is not None]
-                forecast = sum(known, FREE) if known else None
-                await self._ceilings.admit(request, id, forecast, replies=len(calls))
+                await self._ceilings.admit(request, id, await self.forecasts(calls))
         elif self._loading is None and self._is_priced(call):
             self._loading = asyncio.create_task(self._quote(call, (), call.tokens))
 
@@ -117,7 +119,10 @@ class Cashier:
             raise
         cost = None if self._prices is None else cost_of(quote, artifact.usage, billed)
         if self._ceilings is not None:
-            self._ceilings.settle(artifact.id, cost.amount if cost else None)
+            amount = cost.amount if cost else None
+            if amount is None and not may_have_cost(artifact):
+                amount = FREE
+            self._ceilings.settle(artifact.id, amount)
         return cost
 
     def forget(self, id: ArtifactId) -> None:

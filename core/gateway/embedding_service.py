@@ -227,8 +227,9 @@ class EmbeddingService:
             if _is_service(plan):
                 await self._limit.wait(CALLS_PER_MINUTE)
             async with turn:
-                progress.is_with_provider = True
                 for texts in _pieces(call.texts, plan.choice.batch, embedder.most_characters):
+                    self._gateway.require_consent(embedder.base_url)  # may be withdrawn meanwhile
+                    progress.is_with_provider = True
                     progress.add(await embedder.embed(texts, CALL_SECONDS))
 
     def _turn(

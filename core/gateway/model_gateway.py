@@ -235,6 +235,7 @@ class ModelGateway:
         loop = asyncio.get_running_loop()
         async with lane.turn(place, request), asyncio.timeout(outgoing.timeout * LONGEST_CALL):
             began = loop.time()
+            self.require_consent(call.address)  # again: it may have been withdrawn during the wait
             progress.is_with_provider = True
             async with aclosing(lane.provider.stream(outgoing)) as items:
                 async for item in items:

@@ -1,19 +1,22 @@
 """Ceilings: how much a chapter, or a day, may cost before the GM is asked (design 18)."""
 
 import asyncio
-from collections.abc import Collection
+import logging
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from decimal import ROUND_CEILING, Decimal
 from typing import Final, Protocol
 
 from core.domain.clock import Clock
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.cost import FREE
-from core.domain.requests.request import Request
+from core.domain.requests.request import Artifact, Request
 from core.ledger.prices import plain
 from core.ledger.sums import dollars
+
+log = logging.getLogger(__name__)
 
 CHAPTER: Final = "chapter"
 DAY: Final = "day"
@@ -45,9 +48,18 @@ class Spent(Protocol):
         """Return what calls cost together, as far as it is known."""
 
 
+TellOthers = Callable[[Decimal], Awaitable[Decimal]]
+"""Exchanges what calls may cost that are not stored yet; see `SessionStore.tell_open_costs`."""
+
+
+async def no_others(_: Decimal) -> Decimal:
+    """Return that calls of other windows cost nothing."""
+    return FREE
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """A call that was refused: it could have passed a ceiling."""
+    """A call that was refused: it could have passed a ceiling, or one is passed and its price is unknown."""
 
     request_id: RequestId
     what: str
@@ -55,8 +67,10 @@ class Reached:
     limit: Decimal
     """The current limit, in US dollars."""
     spent: Decimal
-    forecast: Decimal
-    """Maximum cost of the call, with those that follow it."""
+    uncertain: Decimal
+    """Maximum cost of calls that run, or that have not told their cost."""
+    forecast: Decimal | None
+    """Maximum cost of the call, with those that follow it; None where that is unknown."""
     replies: int = 1
     """Number of calls that this is about: all replies to one prompt."""
     next_limit: Decimal
@@ -65,10 +79,18 @@ class Reached:
     @property
     def sentence(self) -> str:
         """The refusal and its reason."""
+        spent, ceiling = f"the {dollars(self.spent)} spent {_WHEN[self.what]}", dollars(self.limit)
+        if self.uncertain:
+            spent += f", and up to {dollars(self.uncertain)} for calls that run or have not told their cost"
+        if self.forecast is None:
+            return (
+                f"The price of this call is unknown, and {spent}, are more than your ceiling of {ceiling}; "
+                "nothing was sent."
+            )
         what, they = ("This call", "it") if self.replies == 1 else (f"These {self.replies} replies", "they")
         return (
-            f"{what} may cost up to {dollars(self.forecast)}. With the {dollars(self.spent)} spent "
-            f"{_WHEN[self.what]}, {they} could pass your ceiling of {dollars(self.limit)}; nothing was sent."
+            f"{what} may cost up to {dollars(self.forecast)}. With {spent}, {they} could pass your ceiling "
+            f"of {ceiling}; nothing was sent."
         )
 
 
@@ -77,9 +99,10 @@ class _Entry:
     """A call that runs at its forecast, or that has ended at its cost and may not be stored yet."""
 
     session_id: SessionId
-    attempt: tuple[RequestId, int]
-    is_background: bool
     amount: Decimal
+    most: Decimal
+    """Maximum cost of this call alone: where it does not tell its cost, it is counted at that."""
+    is_known: bool = False
     ended: datetime | None = None
     """None while it runs."""
 
@@ -89,12 +112,14 @@ class CeilingGuard:
     """Refuses a call that could pass a ceiling, until the GM has agreed to go on.
 
     The calls of all chapters of this window are counted while they run and until they are stored, so that two
-    of them cannot pass a ceiling together. Agreement lasts until the program ends.
+    of them cannot pass a ceiling together; other windows are told. Agreement lasts until the program ends, as
+    does the count of a call that has not told its cost.
     """
 
     ceilings: Ceilings
     spent: Spent
     clock: Clock
+    tell_others: TellOthers = no_others
     _entries: dict[ArtifactId, _Entry] = field(default_factory=dict)
     _limits: dict[object, Decimal] = field(default_factory=dict)
     """Limits that the GM has agreed to, by session and by day."""
@@ -103,62 +128,72 @@ class CeilingGuard:
     _reached: dict[SessionId, tuple[object, Reached]] = field(default_factory=dict)
     """Refused calls of the play, which the GM is asked about; work beside it goes without."""
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while a call is checked, until it is counted."""
+    """Held while a call is checked, until it is counted, and while other windows are told."""
+    _told: Decimal = FREE
+    """The amount that other windows know of."""
+    _telling: asyncio.Task[None] | None = None
 
     async def admit(
-        self, request: Request, artifact_id: ArtifactId, forecast: Decimal | None, *, replies: int = 1
+        self, request: Request, artifact_id: ArtifactId, forecasts: Sequence[Decimal | None]
     ) -> None:
         """Count a call that is about to begin; raise StoryEngineError with CEILING_REACHED instead.
 
-        `forecast` is of so many replies to one prompt, of which this call is the next. A call whose price is
-        unknown counts nothing. Raises StorageError.
+        `forecasts` are of the call and of those that follow it, as further replies to a prompt. What costs
+        nothing is not checked; what has no known price is refused where a ceiling is passed already. Raises
+        StorageError.
         """
-        amount = FREE if forecast is None else forecast
+        known = [amount for amount in forecasts if amount is not None]
+        forecast = sum(known, FREE) if known else None
         async with self._turn:
-            self._forget_stored(request)
-            if amount > FREE:
-                # Without an offset: that of now is not that of midnight on a day when the clocks change.
-                midnight = datetime.combine(self.clock().astimezone().date(), time()).astimezone()
-                asked = (amount, request, replies)
-                await self._check(CHAPTER, self.ceilings.chapter, request.session_id, *asked)
-                await self._check(DAY, self.ceilings.day, midnight.date(), *asked, midnight)
-            if (known := self.reached(request.session_id)) is not None and known.request_id == request.id:
+            try:
+                if forecast != FREE:
+                    asked = (forecast, request, len(forecasts))
+                    await self._check(CHAPTER, self.ceilings.chapter, request.session_id, *asked)
+                    await self._check(DAY, self.ceilings.day, self._midnight().date(), *asked)
+            except BaseException:
+                self._tell_soon()
+                raise
+            if (known_one := self.reached(request.session_id)) and known_one.request_id == request.id:
                 del self._reached[request.session_id]
-            attempt, is_background = (request.id, request.attempts), request.spec.is_background
-            self._entries[artifact_id] = _Entry(request.session_id, attempt, is_background, amount)
+            self._entries[artifact_id] = _Entry(
+                request.session_id, amount=forecast or FREE, most=forecasts[0] or FREE
+            )
 
     async def _check(
         self,
         what: str,
         ceiling: Decimal | None,
         key: object,
-        forecast: Decimal,
+        forecast: Decimal | None,
         request: Request,
         replies: int,
-        since: datetime | None = None,
     ) -> None:
         if ceiling is None:
             return
-        of = request.session_id if what == CHAPTER else None
-        mine = {
-            id: entry
-            for id, entry in self._entries.items()
-            if of in (None, entry.session_id)
-            and (since is None or entry.ended is None or entry.ended >= since)
-        }
-        spent = await self.spent(of, since=since, but_for=tuple(mine))
-        if since is not None:
-            spent = self._stored[key] = max(spent, self._stored.get(key, FREE))
-        spent += sum((entry.amount for entry in mine.values()), FREE)
+        amount = forecast or FREE
+        mine = self._counted(request.session_id if what == CHAPTER else None)
+        certain = sum((one.amount for one in mine.values() if one.is_known), FREE)
+        uncertain = sum((one.amount for one in mine.values() if not one.is_known), FREE)
+        if what == CHAPTER:
+            stored = await self.spent(request.session_id, but_for=tuple(mine))
+        else:
+            # Others first: what they store meanwhile is then counted twice at most, and never left out.
+            uncertain += await self._tell(certain + uncertain + amount)
+            before = self._stored.get(key, FREE)
+            found = await self.spent(None, since=self._midnight(), but_for=tuple(mine))
+            stored = max(found, before)
+            self._stored[key] = max(stored, self._stored.get(key, FREE))
+        spent = stored + certain + uncertain
         limit = self._limits.get(key, ceiling)
-        if spent + forecast <= limit:
+        if spent + amount <= limit:
             return
-        steps = ((spent + forecast) / ceiling).quantize(_ONE, rounding=ROUND_CEILING)
+        steps = ((spent + amount) / ceiling).quantize(_ONE, rounding=ROUND_CEILING)
         reached = Reached(
             request_id=request.id,
             what=what,
             limit=limit,
-            spent=plain(spent),
+            spent=plain(stored + certain),
+            uncertain=plain(uncertain),
             forecast=forecast,
             replies=replies,
             next_limit=plain(ceiling * steps),
@@ -171,29 +206,63 @@ class CeilingGuard:
             f"Raise `{what}` under [ceilings] in config.toml, or STORYENGINE_CEILINGS__{what.upper()}.",
         )
 
+    def _midnight(self) -> datetime:
+        # Without an offset: that of now is not that of midnight on a day when the clocks change.
+        return datetime.combine(self.clock().astimezone().date(), time()).astimezone()
+
+    def _counted(self, session_id: SessionId | None) -> dict[ArtifactId, _Entry]:
+        """Return the calls of a session, or those of today, that are counted here."""
+        since = None if session_id else self._midnight()
+        return {
+            id: entry
+            for id, entry in self._entries.items()
+            if session_id in (None, entry.session_id)
+            and (since is None or entry.ended is None or entry.ended >= since)
+        }
+
     def settle(self, artifact_id: ArtifactId, amount: Decimal | None) -> None:
-        """Count a call that has ended at its cost; one of unknown cost counts nothing."""
+        """Count a call that has ended at its cost; None where it has not told that."""
         entry = self._entries.get(artifact_id)
         if entry is not None:
-            self._entries[artifact_id] = replace(entry, amount=amount or FREE, ended=self.clock())
+            cost, is_known = (entry.most, False) if amount is None else (amount, True)
+            self._entries[artifact_id] = replace(entry, amount=cost, is_known=is_known, ended=self.clock())
 
     def forget(self, artifact_id: ArtifactId) -> None:
         """Count a call no longer."""
         self._entries.pop(artifact_id, None)
+        self._tell_soon()
 
-    def _forget_stored(self, request: Request) -> None:
-        """Forget the calls of earlier attempts in this session: an attempt is stored before the next.
+    def forget_stored(self, artifacts: Sequence[Artifact]) -> None:
+        """Count calls no longer that are stored now, but for those that have not told their cost."""
+        for id in {one.id for one in artifacts}:
+            entry = self._entries.get(id)
+            if entry is not None and entry.ended and (entry.is_known or not entry.amount):
+                day = entry.ended.astimezone().date()
+                self._stored[day] = self._stored.get(day, FREE) + entry.amount
+                self.forget(id)
 
-        Those of work beside the play are stored before the next such work, and of the play before its next.
-        """
-        attempt, line = (request.id, request.attempts), (request.session_id, request.spec.is_background)
-        self._entries = {
-            id: entry
-            for id, entry in self._entries.items()
-            if (entry.session_id, entry.is_background) != line
-            or entry.ended is None
-            or entry.attempt == attempt
-        }
+    def _tell_soon(self) -> None:
+        """Tell other windows that calls of this one may cost less now."""
+        if self.ceilings.day is not None and self._telling is None:
+            self._telling = asyncio.create_task(self._tell_changes(), name="tell open costs")
+
+    async def _tell_changes(self) -> None:
+        try:
+            async with self._turn:
+                while (amount := self._open_today()) != self._told:
+                    await self._tell(amount)
+        except StorageError as error:
+            log.warning("other windows could not be told of open costs", exc_info=error)
+        finally:
+            self._telling = None
+
+    def _open_today(self) -> Decimal:
+        return sum((entry.amount for entry in self._counted(None).values()), FREE)
+
+    async def _tell(self, amount: Decimal) -> Decimal:
+        of_others = await self.tell_others(amount)
+        self._told = amount
+        return of_others
 
     def reached(self, session_id: SessionId) -> Reached | None:
         """Return why a call of the play of a session was refused that was not made since; None for none."""
@@ -205,3 +274,9 @@ class CeilingGuard:
         found = self._reached.pop(session_id, None)
         if found is not None:
             self._limits[found[0]] = found[1].next_limit
+
+    async def aclose(self) -> None:
+        """Tell nothing any more."""
+        if self._telling is not None:
+            self._telling.cancel()
+            await asyncio.wait({self._telling})

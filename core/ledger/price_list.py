@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from core.domain.requests.cost import UnitPrices, is_amount
+from core.domain.requests.cost import FREE, UnitPrices, is_amount
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelPrice
@@ -40,7 +40,10 @@ def kept_prices(address: str, model: str, at: datetime, input_tokens: int) -> tu
 
 
 def _unit_prices(kept: "ModelPrice", input_tokens: int) -> UnitPrices | None:
-    """Return the prices of tokens; None for a model that is paid for otherwise too, by call or by minute."""
+    """Return the prices of tokens; None for a model that is paid for otherwise too, by call or by minute.
+
+    A model of vectors writes nothing, and has no price for that.
+    """
     read = {
         name: _price(getattr(kept, key), input_tokens)
         for name, key in (
@@ -50,13 +53,13 @@ def _unit_prices(kept: "ModelPrice", input_tokens: int) -> UnitPrices | None:
             ("reasoning", "output_reasoning_mtok"),
         )
     }
-    if read["input"] is None or read["output"] is None or kept.requests_kcount is not None:
+    if read["input"] is None or kept.requests_kcount is not None:
         return None
     if any(price is not None and not is_amount(price) for price in read.values()):
         return None
     return UnitPrices(
         input=read["input"],
-        output=read["output"],
+        output=read["output"] or FREE,
         cached_input=read["cached_input"],
         reasoning=read["reasoning"],
     )

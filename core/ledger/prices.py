@@ -104,18 +104,17 @@ def cost_of(quote: Quote | None, usage: Usage, billed: Decimal | None) -> Cost |
 
 
 def forecast_of(quote: Quote | None, input_tokens: int, max_output_tokens: int) -> Decimal | None:
-    """Return what a call costs at most: nothing of its input cached, all of its room used; None if unknown.
+    """Return what a call costs at most, with all of its room used; None if unknown.
 
-    The input is estimated, rather too long than too short.
+    Each token counts at its highest price. The input is estimated, rather too long than too short.
     """
     if quote is None:
         return None
-    whole = Usage(input_tokens=input_tokens, output_tokens=max_output_tokens)
-    amount = quote.cost(whole).amount
+    if quote.prices is None:
+        return FREE
     prices = quote.prices
-    if prices is None or prices.reasoning is None or amount is None:
-        return amount
-    thought = Usage(
-        input_tokens=input_tokens, output_tokens=max_output_tokens, reasoning_tokens=max_output_tokens
+    dearest = UnitPrices(
+        input=max(prices.input, prices.cached_input or FREE),
+        output=max(prices.output, prices.reasoning or FREE),
     )
-    return max(amount, quote.cost(thought).amount or FREE)
+    return amount_of(Usage(input_tokens=input_tokens, output_tokens=max_output_tokens), dearest)

@@ -44,6 +44,8 @@ _TURNED_AWAY: Final = frozenset(
     }
 )
 """Errors with which a service answers before a model does; no service charges for them."""
+_ENDED_WITHIN: Final = frozenset({None, ErrorCode.LLM_CANCELLED, ErrorCode.LLM_TIMEOUT})
+"""Ends of calls that a model may have worked on without a word of it."""
 _MAYBE_SENT: Final = frozenset({ErrorCode.LLM_CANCELLED, ErrorCode.STORAGE_SAVE_FAILED})
 """Errors of attempts of which nothing else is on record: the program, or the database, ended meanwhile."""
 
@@ -81,11 +83,22 @@ class LedgerEntry:
     @property
     def _is_free(self) -> bool:
         made = self.artifact
-        was_answered = made.output_ref is not None or made.usage.output_tokens is not None
-        is_refused = made.error_code in _NOT_SENT or (made.error_code in _TURNED_AWAY and not was_answered)
         was_none = made.call == 0 and not made.provider  # the query of an input has this number too
         was_none = was_none and not (self.may_be_billed and made.error_code in _MAYBE_SENT)
-        return self.is_local or was_none or is_refused or made.usage == NO_TOKENS
+        return self.is_local or was_none or is_free(made)
+
+
+def is_free(made: Artifact) -> bool:
+    """Whether no service charges for a call: it was not sent, or turned away before a model had it."""
+    was_answered = made.output_ref is not None or made.usage.output_tokens is not None
+    is_refused = made.error_code in _NOT_SENT or (made.error_code in _TURNED_AWAY and not was_answered)
+    return is_refused or made.usage == NO_TOKENS
+
+
+def may_have_cost(made: Artifact) -> bool:
+    """Whether a model may have worked on a call: its service did not only fail in place of an answer."""
+    was_begun = made.output_ref is not None or made.error_code in _ENDED_WITHIN
+    return was_begun and not is_free(made)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Collects the stream of one call, and decides whether it counts as an answer (design 8)."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from decimal import Decimal
 from enum import Enum, auto
 from typing import Final, Literal
@@ -176,8 +176,7 @@ class Answer:
             self._finish_reason = _known(piece.finish_reason)
         if self._filter.is_ended and self._finish_reason in (None, "length"):
             self._finish_reason = "stop"
-        if piece.usage not in (None, Usage()):  # one without counts takes no earlier ones back
-            self.usage = piece.usage
+        self.usage = _more_of(self.usage, piece.usage)
         self.billed = self.billed if piece.billed is None else piece.billed
         self._model = piece.model or self._model
         return text
@@ -237,6 +236,14 @@ class Answer:
 
     def _error(self, code: ErrorCode, message: str = "", *, is_blank: bool = False) -> ProviderError:
         return ProviderError(code, message, usage=self.usage, billed=self.billed, is_blank=is_blank)
+
+
+def _more_of(before: Usage | None, now: Usage | None) -> Usage | None:
+    """Return the larger of each two counts: they only grow, and some services send each of them once."""
+    if before is None or now is None:
+        return before or now
+    pairs = zip(astuple(before), astuple(now), strict=True)
+    return Usage(*(max((count for count in pair if count is not None), default=None) for pair in pairs))
 
 
 def cut_off(usage: Usage | None = None, billed: Decimal | None = None) -> ProviderError:

@@ -212,6 +212,12 @@ class SessionStore(Protocol):
         Those of one session, or of all; from a time on; without the ones in `but_for`.
         """
 
+    async def tell_open_costs(self, amount: Decimal) -> Decimal:
+        """Tell other windows what calls of this one may cost that are not stored yet; return theirs together.
+
+        They count until the next amount, or until this window ends in any way.
+        """
+
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts of these hashes."""
 

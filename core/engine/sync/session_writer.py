@@ -5,7 +5,7 @@ A change is decided on the snapshot, stored, and only then applied: listeners ar
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -13,7 +13,7 @@ from typing import Protocol
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import RequestId
-from core.domain.requests.request import Request
+from core.domain.requests.request import Artifact, Request
 from core.engine.decisions.recovery import withdraw_doubtful_prompts
 from core.engine.sync.change_feed import SnapshotDelta, notifications_for, read_changes
 from core.engine.sync.lore_reading import with_lore
@@ -79,7 +79,7 @@ class AppliesChanges(Protocol):
         """
 
 
-def _no_hook() -> None:
+def _no_hook(*_: object) -> None:
     """Ignore the event."""
 
 
@@ -88,7 +88,8 @@ class SessionWriter:
     """Owns the snapshot of one session and its writer's lease.
 
     `label` identifies this window to others and is unique. `on_adopted` is called after every change of the
-    snapshot, `on_locked_out` when another window has become the writer.
+    snapshot, `on_locked_out` when another window has become the writer, `on_calls_stored` after a commit with
+    calls in it.
     """
 
     store: SessionStore
@@ -100,6 +101,7 @@ class SessionWriter:
     holder: WriterInfo | None = None
     on_adopted: Callable[[], None] = _no_hook
     on_locked_out: Callable[[], None] = _no_hook
+    on_calls_stored: Callable[[Sequence[Artifact]], None] = _no_hook
 
     def __post_init__(self) -> None:
         self.waiters = CompletionWaiters()
@@ -367,6 +369,8 @@ class SessionWriter:
             artifacts=tuple(call for call in changes.artifacts if call.id not in self._stored),
         )
         await self.store.commit(fresh, lease)
+        if changes.artifacts:
+            self.on_calls_stored(changes.artifacts)
         self._remember(changes)
         before = self.snapshot
         self._tell(

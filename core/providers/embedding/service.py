@@ -73,7 +73,7 @@ def _vector(item: Any) -> Vector:
 def _usage(found: Any) -> Usage:
     """Return the tokens that were read; an embedding model writes none."""
     tokens = found.get("prompt_tokens") if isinstance(found, dict) else None
-    is_count = type(tokens) is int and 0 <= tokens <= MAX_TOKENS
+    is_count = type(tokens) is int and 0 < tokens <= MAX_TOKENS
     return Usage(input_tokens=tokens if is_count else None, output_tokens=0 if is_count else None)
 
 

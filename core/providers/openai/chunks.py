@@ -88,17 +88,36 @@ def _text(source: object, name: str) -> str:
 def _usage(source: object) -> Usage | None:
     if source is None:
         return None
+    read, written, total = (
+        _count(source, name) for name in ("prompt_tokens", "completion_tokens", "total_tokens")
+    )
+    if not (read or written):
+        return Usage()  # zeros are no count
+    if read is not None and written is not None:
+        # xAI and Gemini count the tokens of thoughts beside those of the answer, and bill both.
+        written = max(written, (total or 0) - read)
     return Usage(
-        input_tokens=_count(source, "prompt_tokens"),
-        output_tokens=_count(source, "completion_tokens"),
+        input_tokens=read,
+        output_tokens=written,
         cached_tokens=_count(getattr(source, "prompt_tokens_details", None), "cached_tokens"),
         reasoning_tokens=_count(getattr(source, "completion_tokens_details", None), "reasoning_tokens"),
     )
 
 
 def _dollars(usage: object) -> Decimal | None:
-    """Return what a service says that the call cost, as OpenRouter does in `usage.cost`."""
-    value = getattr(usage, "cost", None)
+    """Return what a service says that the call cost, as OpenRouter does in `usage.cost`.
+
+    With a key of the GM for the service behind it, that is its fee alone; the other bill is named beside it.
+    """
+    billed = _amount(usage, "cost")
+    if billed is None or getattr(usage, "is_byok", None) is not True:
+        return billed
+    behind = _amount(getattr(usage, "cost_details", None), "upstream_inference_cost")
+    return None if behind is None else billed + behind
+
+
+def _amount(source: object, name: str) -> Decimal | None:
+    value = _field(source, name)
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= int(MOST_DOLLARS):
         return None
     # By its shortest decimal notation: the binary fraction has further digits that were not sent.
@@ -107,5 +126,9 @@ def _dollars(usage: object) -> Decimal | None:
 
 
 def _count(source: object, name: str) -> int | None:
-    value = source.get(name) if isinstance(source, dict) else getattr(source, name, None)
+    value = _field(source, name)
     return value if type(value) is int and 0 <= value <= MAX_TOKENS else None
+
+
+def _field(source: object, name: str) -> object:
+    return source.get(name) if isinstance(source, dict) else getattr(source, name, None)

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 from core.config.consent import is_loopback, may_use_proxy, normalise_base_url
 from core.domain.errors import ErrorCode
+from core.domain.requests.request import NO_TOKENS, Usage
 from core.providers.answer import Answer, AnswerChunk, cut_off
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.openai.chunks import ChunkReader
@@ -299,10 +300,10 @@ def _translated(secrets: RedactedValues, *, is_streaming: bool = False) -> Itera
         yield
     except openai.APIStatusError:
         raise
-    except (openai.APITimeoutError, httpx2.TimeoutException):
-        raise ProviderError(ErrorCode.LLM_TIMEOUT) from None
-    except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError):
-        raise (cut_off() if is_streaming else _unreachable()) from None
+    except (openai.APITimeoutError, httpx2.TimeoutException) as error:
+        raise ProviderError(ErrorCode.LLM_TIMEOUT, usage=_of_unsent(error)) from None
+    except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError) as error:
+        raise (cut_off() if is_streaming else _unreachable(_of_unsent(error))) from None
     except openai.APIResponseValidationError:
         raise _unreadable() from None
     except openai.APIError as error:
@@ -313,11 +314,20 @@ def _translated(secrets: RedactedValues, *, is_streaming: bool = False) -> Itera
         raise _unreadable() from None
 
 
-def _unreachable() -> ProviderError:
+def _of_unsent(error: Exception) -> Usage | None:
+    """Return that a call that was never sent has no tokens; None for any other."""
+    import httpx2
+
+    was_sent = not isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
+    return None if was_sent else NO_TOKENS
+
+
+def _unreachable(usage: Usage | None) -> ProviderError:
     return ProviderError(
         ErrorCode.LLM_SERVER_ERROR,
         "The model's service could not be reached; nothing is lost, check the connection and retry.",
         hint="See that it runs, and that its address is right: F6 shows it, STORYENGINE_BASE_URL may set it.",
+        usage=usage,
     )
 
 

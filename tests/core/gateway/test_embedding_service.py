@@ -24,6 +24,7 @@ from core.gateway.embedding_records import EMBEDDING_VERSION
 from core.gateway.embedding_service import Embedded, EmbeddingPlan, EmbeddingService, stored_name
 from core.gateway.places import LanePlace
 from core.ledger.ceilings import Ceilings
+from core.ledger.sums import LedgerEntry
 from core.providers.base import ProviderError
 from core.providers.scripted.provider import ScriptedProvider
 from tests.core.gateway.embedding_way import (
@@ -115,6 +116,24 @@ async def test_consent_that_is_given_counts_at_once(embedder: StepEmbedder, tmp_
     assert (await way.service.embed_query("the key", asked())).vector is None
     given.grant(ADDRESS)
     assert (await way.service.embed_query("the key", asked())).vector is not None
+
+
+async def test_the_rest_of_a_batch_is_not_sent_once_consent_is_withdrawn(
+    embedder: StepEmbedder, tmp_path: Path
+) -> None:
+    given = Consent((), tmp_path / "withdrawn.json")
+    given.grant(ADDRESS)
+    way = Way(embedder, given, batch=1)
+    embedder.may_answer.clear()
+    batch = asyncio.create_task(way.service.embed_batch(["the key", "the door"], asked()))
+    await until_still()
+    given.revoke(ADDRESS)
+    embedder.may_answer.set()
+    made = await batch
+    assert embedder.asked == [["the key"]]
+    assert code_of(made) is ErrorCode.CONSENT_REQUIRED
+    assert made.vectors == ((7.0, 0.0),), "what was made is kept"
+    assert LedgerEntry("A chapter", 1, artifact_of(made), None, "Mira").amount == Decimal("0.4")
 
 
 async def test_no_call_is_made_that_could_pass_a_ceiling(embedder: StepEmbedder, consent: Consent) -> None:

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 from core.config.consent import Consent
 from core.config.models.assignments import defaults_for
 from core.domain.errors import ErrorCode
+from core.domain.requests.request import NO_TOKENS
 from core.engine.kinds.test_call import make_test_call, new_test_call
 from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import CallResult, ModelGateway
@@ -62,6 +63,22 @@ async def test_consent_counts_at_once_and_ends_at_once(tmp_path: Path) -> None:
     consent.revoke(ADDRESS)
     assert (await call(service, consent)).error is not None
     assert service.calls == 1
+
+
+async def test_a_call_that_waits_for_its_turn_is_not_sent_once_consent_is_withdrawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, consent = Service(), Consent((), tmp_path / "consent.json")
+    consent.grant(ADDRESS)
+
+    async def wait(*_: object) -> None:
+        consent.revoke(ADDRESS)
+
+    monkeypatch.setattr("core.gateway.lanes.RateLimiter.wait", wait)
+    result = await call(service, consent)
+    [artifact] = result.call_records.artifacts
+    assert (artifact.error_code, artifact.usage) == (ErrorCode.CONSENT_REQUIRED, NO_TOKENS)
+    assert service.calls == 0
 
 
 async def test_what_stays_on_this_machine_needs_no_consent() -> None:

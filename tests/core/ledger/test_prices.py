@@ -88,6 +88,15 @@ async def test_a_long_input_costs_what_long_inputs_cost(tokens: int, dollars: st
     assert quote.cost(Usage(input_tokens=tokens, output_tokens=1_000)).amount == Decimal(dollars)
 
 
+@pytest.mark.parametrize(
+    ("model", "dollars"), [("text-embedding-3-small", "0.02"), ("text-embedding-3-large", "0.13")]
+)
+async def test_a_model_of_vectors_costs_what_its_input_does(model: str, dollars: str) -> None:
+    quote = await quoted(OPENAI, model)
+    assert quote is not None
+    assert quote.cost(Usage(input_tokens=1_000_000, output_tokens=0)).amount == Decimal(dollars)
+
+
 async def test_a_call_costs_what_was_asked_on_its_day() -> None:
     whole = Usage(input_tokens=1_000_000, output_tokens=0)
     book, amounts = PriceBook(), []
@@ -176,6 +185,23 @@ def test_a_forecast_is_the_most_that_a_call_can_cost() -> None:
 
 prices = st.decimals(min_value=0, max_value=999_999, places=9)
 tokens = st.integers(min_value=0, max_value=1_000_000_000)
+
+
+@given(
+    st.builds(
+        UnitPrices, input=prices, output=prices, cached_input=st.none() | prices, reasoning=st.none() | prices
+    ),
+    *(st.integers(min_value=0, max_value=10_000),) * 4,
+)
+def test_no_call_within_its_bounds_costs_more_than_its_forecast(
+    its_prices: UnitPrices, tokens_in: int, tokens_out: int, cached: int, reasoning: int
+) -> None:
+    quote = Quote(YOURS, its_prices)
+    cost = quote.cost(Usage(tokens_in, tokens_out, cached, reasoning)).amount
+    forecast = forecast_of(quote, tokens_in, tokens_out)
+    assert cost is not None
+    assert forecast is not None
+    assert cost <= forecast
 
 
 @given(prices, prices, st.none() | prices, st.none() | prices, tokens, tokens, st.none() | tokens)

@@ -17,6 +17,7 @@ from core.exchange.session_export import read_records
 from core.ledger.sums import sum_of
 from core.storage.session_store import Lease, SessionStore
 from tests.store import chapters
+from tests.store.contract.conftest import OpenWindow
 
 pytestmark = pytest.mark.anyio
 
@@ -93,3 +94,20 @@ async def test_the_snapshot_knows_what_was_spent_without_reading_again(
     turn = replace(turn, artifacts=(replace(turn.artifacts[0], cost=COSTS[0]),))
     await store.commit(turn, lease)
     assert before.after(turn).spent == (await store.load(session.id)).spent == Decimal("0.323000000000000002")
+
+
+async def test_a_window_knows_what_calls_of_the_others_may_cost_until_these_end(
+    store: SessionStore, open_window: OpenWindow
+) -> None:
+    second, third = await open_window(), await open_window()
+    assert await store.tell_open_costs(Decimal("0.5")) == 0
+    assert await second.tell_open_costs(Decimal("0.00001")) == Decimal("0.5")
+    assert await third.tell_open_costs(Decimal(0)) >= Decimal("0.50001"), "rounded up, if at all"
+    assert await store.tell_open_costs(Decimal("0.25")) <= Decimal("0.0001")
+    assert await second.tell_open_costs(Decimal(0)) == Decimal("0.25")
+    assert await second.tell_open_costs(Decimal("0.5")) == Decimal("0.25")
+    assert await store.tell_open_costs(Decimal("0.5")) == Decimal("0.5"), "the same amount in two windows"
+    assert await second.tell_open_costs(Decimal("0.5")) == Decimal("0.5")
+    await second.aclose()
+    assert await store.tell_open_costs(Decimal("1e9")) == 0
+    assert await third.tell_open_costs(Decimal(0)) > 200_000, "more than any ceiling that is ever meant"

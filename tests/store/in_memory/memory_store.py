@@ -49,6 +49,8 @@ class MemoryDatabase:
     sessions: dict[SessionId, Rows] = field(default_factory=dict)
     followers: list[tuple[SessionId, asyncio.Event, set[SessionId]]] = field(default_factory=list)
     queue: SharedQueue = field(default_factory=SharedQueue)
+    open_costs: dict[int, Decimal] = field(default_factory=dict)
+    """What each window tells the others, by the identity of its store."""
     library: MemoryLibrary = field(init=False)
 
     def __post_init__(self) -> None:
@@ -264,6 +266,13 @@ class MemoryStore:
             ]
         )
 
+    async def tell_open_costs(self, amount: Decimal) -> Decimal:
+        await give_way()
+        self.database.open_costs[id(self)] = amount
+        return sum(
+            (theirs for window, theirs in self.database.open_costs.items() if window != id(self)), Decimal(0)
+        )
+
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         contents = (await self._found(session_id)).contents
         return {key: contents[key] for key in hashes if key in contents}
@@ -304,6 +313,7 @@ class MemoryStore:
 
     async def aclose(self) -> None:
         self.is_closed = True
+        self.database.open_costs.pop(id(self), None)
         for lease in self._leases:
             await lease.aclose()
 

@@ -4,12 +4,22 @@ from decimal import Decimal
 
 import pytest
 
+from core.domain.errors import ErrorCode
 from core.domain.requests.cost import UnitPrices
 from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook
 from tests.core.engine.recall.test_recall import keeping, played
-from tests.core.engine.services.speaking.test_several_replies import RED, paid
+from tests.core.engine.services.speaking.test_several_replies import (
+    ORANGE,
+    RED,
+    YELLOW,
+    ask,
+    paid,
+    replies,
+)
+from tests.core.gateway.test_lanes import until_still
 from tests.core.values.bank import fact
+from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 
@@ -20,6 +30,49 @@ async def test_a_prompt_that_is_withdrawn_at_a_ceiling_is_not_asked_about_any_mo
         assert session.money.reached is not None
         await session.withdraw(refused.id)
         assert session.money.reached is None
+
+
+async def test_other_windows_are_told_what_a_prompt_may_cost_until_its_reply_is_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[Decimal] = []
+
+    async def tell(_: MemoryStore, amount: Decimal) -> Decimal:
+        told.append(amount)
+        return Decimal(0)
+
+    monkeypatch.setattr(MemoryStore, "tell_open_costs", tell)
+    async with paid(Ceilings(day=Decimal(100))) as (_, session, alone):
+        await ask(session, "Who is there?", RED)
+        await until_still()
+        assert told == [alone, 0]
+
+
+async def test_a_ceiling_that_is_reached_between_two_replies_leaves_what_was_paid_and_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of_others = [Decimal(0)]
+
+    async def tell(_: MemoryStore, __: Decimal) -> Decimal:
+        return of_others.pop() if of_others else Decimal(100)
+
+    async with paid() as (_, session, _alone):
+        whole = await session.money.of_prompt(RED, "Who is there?", (ORANGE, YELLOW))
+        assert whole is not None
+    monkeypatch.setattr(MemoryStore, "tell_open_costs", tell)
+    async with paid(Ceilings(day=whole)) as (_, session, _alone):
+        await session.submit_prompt(RED, "Who is there?", then=(ORANGE, YELLOW))
+        await session.wait_idle()
+        assert [slot for _, slot, _ in await replies(session, 1)] == [RED]
+        [refused] = session.snapshot.requests
+        assert refused.error_code is ErrorCode.CEILING_REACHED
+        reached = session.money.reached
+        assert reached is not None
+        assert (reached.replies, reached.spent) == (2, session.snapshot.spent)
+        session.money.go_on()
+        await session.wait(await session.retry(refused.id))
+        await session.wait_idle()
+        assert [slot for _, slot, _ in await replies(session, 1)] == [RED, ORANGE, YELLOW]
 
 
 async def test_the_forecast_of_a_prompt_has_what_its_input_recalls_of_the_memory_bank() -> None:

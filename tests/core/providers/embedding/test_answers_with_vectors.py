@@ -86,7 +86,7 @@ def test_too_many_and_too_few_vectors_are_refused(found: int) -> None:
         read_embedding(body, 2, "asked")
 
 
-@pytest.mark.parametrize("tokens", [-1, True, "7", 7.0, MAX_TOKENS + 1, None])
+@pytest.mark.parametrize("tokens", [-1, 0, True, "7", 7.0, MAX_TOKENS + 1, None])
 def test_tokens_that_are_no_count_are_not_given(tokens: object) -> None:
     usage = read(item(1), usage={"prompt_tokens": tokens}).usage
     assert (usage.input_tokens, usage.output_tokens) == (None, None)

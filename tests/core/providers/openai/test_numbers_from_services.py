@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from core.domain.errors import ErrorCode
 from core.domain.requests.cost import is_amount
+from core.domain.requests.request import Usage
 from core.providers.answer import AnswerChunk
 from core.providers.base import LONGEST_WAIT, MAX_NAME_LENGTH, MAX_TOKENS, ProviderError
 from core.providers.openai.chunks import ChunkReader
@@ -69,6 +70,8 @@ def test_every_token_count_fits_the_database_or_counts_as_not_given(
     ).usage
     assert usage is not None
     assert MAX_TOKENS <= INTEGER_OF_THE_DATABASE
+    if usage == Usage():
+        given_in, given_out, cached, reasoning = [None] * 4  # zeros, or nothing
     for count, said in (
         (usage.input_tokens, given_in),
         (usage.output_tokens, given_out),
@@ -93,6 +96,50 @@ def test_a_bill_is_an_amount_that_can_be_stored_or_counts_as_not_given(said: obj
 )
 def test_a_bill_is_read_as_it_was_written(said: float, amount: str) -> None:
     assert read(usage=SimpleNamespace(cost=said)).billed == Decimal(amount)
+
+
+@pytest.mark.parametrize(
+    ("fields", "amount"),
+    [
+        ({"is_byok": True, "cost_details": {"upstream_inference_cost": 0.019}}, "0.01995"),
+        ({"is_byok": True, "cost_details": SimpleNamespace(upstream_inference_cost=0.019)}, "0.01995"),
+        ({"is_byok": True, "cost_details": {"upstream_inference_cost": None}}, None),
+        ({"is_byok": True}, None),
+        ({"is_byok": False, "cost_details": {"upstream_inference_cost": 0.00095}}, "0.00095"),
+        ({"is_byok": "yes", "cost_details": {"upstream_inference_cost": 0.019}}, "0.00095"),
+    ],
+)
+def test_a_bill_has_what_the_service_behind_a_gateway_charges_to_a_key_of_the_gm(
+    fields: dict[str, object], amount: str | None
+) -> None:
+    billed = read(usage=SimpleNamespace(cost=0.00095, **fields)).billed
+    assert billed == (None if amount is None else Decimal(amount))
+
+
+@pytest.mark.parametrize(
+    ("answered", "total", "reasoning", "output"),
+    [
+        (9, 135, 94, 103),  # xAI counts the tokens of thoughts beside those of the answer
+        (9, 135, None, 103),  # and Gemini only in the total
+        (103, 135, 94, 103),
+        (103, None, 94, 103),
+        (103, 5, 94, 103),
+        (103, "135", 94, 103),
+    ],
+)
+def test_tokens_of_thoughts_are_output_also_where_they_are_counted_beside_the_answer(
+    answered: int, total: object, reasoning: int | None, output: int
+) -> None:
+    details = {"reasoning_tokens": reasoning}
+    usage = read(
+        usage=SimpleNamespace(
+            prompt_tokens=32,
+            completion_tokens=answered,
+            total_tokens=total,
+            completion_tokens_details=details,
+        )
+    ).usage
+    assert usage == Usage(input_tokens=32, output_tokens=output, reasoning_tokens=reasoning)
 
 
 @pytest.mark.parametrize("said", [True, "0.1", -0.1, float("nan"), float("inf"), 1e30, 5e-324, None])

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
+import httpx2
 import pytest
 from pydantic import SecretStr
 
 from core.domain.errors import ErrorCode
-from core.domain.requests.request import Usage
+from core.domain.requests.request import NO_TOKENS, Usage
 from core.providers.openai.errors import retry_after_seconds
 from core.providers.openai.provider import OpenAIProvider
 from tests.core.providers.asking import KEY, ask, fail, request
@@ -27,6 +28,8 @@ from tests.http_faults import (
 )
 
 pytestmark = pytest.mark.anyio
+
+NOTHING_COUNTED = usage_chunk(prompt=0, completion=0, cached=0, reasoning=0)
 
 
 @pytest.mark.parametrize(
@@ -199,9 +202,28 @@ async def test_keeping_the_line_open_is_not_an_answer(server: FaultServer, provi
 async def test_no_one_there(make: Callable[..., OpenAIProvider]) -> None:
     error = await fail(make("http://127.0.0.1:9/v1"), ErrorCode.LLM_SERVER_ERROR)
     assert "could not be reached" in error.message
+    assert error.usage == NO_TOKENS, "nothing was sent, so nothing can have been billed"
     # The address may come from the field beside which this is said, or from the environment.
     assert "F6" in error.hint
     assert "STORYENGINE_BASE_URL may" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("fault", "usage"),
+    [(httpx2.ConnectTimeout, NO_TOKENS), (httpx2.ConnectError, NO_TOKENS), (httpx2.ReadTimeout, None)],
+)
+async def test_only_a_call_that_was_never_sent_has_no_tokens(
+    fault: type[httpx2.RequestError],
+    usage: Usage | None,
+    provider: OpenAIProvider,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fails(*_: object) -> None:
+        raise fault("no answer")
+
+    monkeypatch.setattr("httpx2.AsyncHTTPTransport.handle_async_request", fails)
+    code = ErrorCode.LLM_SERVER_ERROR if fault is httpx2.ConnectError else ErrorCode.LLM_TIMEOUT
+    assert (await fail(provider, code)).usage == usage
 
 
 @pytest.mark.parametrize(
@@ -262,6 +284,26 @@ async def test_a_key_of_any_shape_is_taken_out(
 async def test_tokens_that_a_failed_call_cost_are_told(server: FaultServer, provider: OpenAIProvider) -> None:
     server.script(Reply((chunk("Once"), usage_chunk(), CUT)))
     assert (await fail(provider, ErrorCode.LLM_SERVER_ERROR)).usage == Usage(11, 7, 3, 2)
+
+
+@pytest.mark.parametrize(
+    "counts", [(usage_chunk(), NOTHING_COUNTED), (NOTHING_COUNTED,)], ids=["behind", "alone"]
+)
+async def test_zeros_are_no_count_of_tokens(
+    server: FaultServer, provider: OpenAIProvider, counts: tuple[bytes, ...]
+) -> None:
+    server.script(Reply((chunk("Once."), chunk(finish="stop"), *counts, DONE)))
+    _, completion = await ask(provider)
+    assert completion.usage == (Usage(11, 7, 3, 2) if len(counts) == 2 else Usage())
+
+
+async def test_tokens_of_the_input_are_kept_that_are_counted_at_the_beginning_alone(
+    server: FaultServer, provider: OpenAIProvider
+) -> None:
+    first, last = usage_chunk(completion=1, reasoning=0), usage_chunk(prompt=0, cached=0)
+    server.script(Reply((first, chunk("Once."), chunk(finish="stop"), last, DONE)))
+    _, completion = await ask(provider)
+    assert completion.usage == Usage(11, 7, 3, 2)
 
 
 async def test_what_the_service_said_is_quoted_clean_and_short(
