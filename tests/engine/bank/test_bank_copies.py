@@ -259,3 +259,27 @@ async def test_an_export_lists_what_was_recalled_in_one_order_whichever_was_reca
     await lease.aclose()
     listed = [one.item_id for one in (await read_body(store, session_id)).accesses]
     assert listed == sorted(item.id for item in items[:3])
+
+
+async def test_a_branch_and_a_restored_chapter_know_what_was_recalled_up_to_there(
+    store: PostgresStore,
+) -> None:
+    shore = found_fact("the shore", name="The shore", text="They walk on to the shore.")
+    reply = Entry(match=ScriptMatch(schema="text"), text=f"{SAID} to the shore.")
+    async with chapter(store, scripted(scan(facts=[shore]), reply), chunk_size=1) as handle:
+        await handle.keeping.keep(is_on=True)
+        for _ in range(3):
+            await done(handle, await handle.submit_prompt(Slot.RED, "And the shore?"))
+            await read(handle)
+        recalled = await store.bank.accesses(handle.id)
+        slot = await engine_on(store).save_points.keep(handle.id, "Three")
+        await done(handle, await handle.submit_prompt(Slot.RED, "Where is the shore?"))
+        await read(handle)
+        assert await store.bank.accesses(handle.id) != recalled
+    assert {one.last_accessed for one in recalled.values()} == {3}
+    engine = engine_on(store)
+    for copied in (
+        await engine.branch(handle.id, 3),
+        await engine.save_points.restore(handle.id, slot.number),
+    ):
+        assert await store.bank.accesses(copied) == recalled
