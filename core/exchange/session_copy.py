@@ -24,6 +24,7 @@ from core.domain.story.context_status import Statuses, of_canon
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
+from core.domain.story.reply_uses import accesses_in
 from core.domain.story.secret import Secret
 from core.exchange.session_export import SessionBody
 from core.storage.changes import Changes
@@ -48,7 +49,7 @@ def beginning_of(
     """Return a session that begins with this canon: one take of each prompt, one revision of each block.
 
     Of `statuses` it has those of these events. `items` has every version of the memory bank; the session
-    begins with those of that time.
+    begins with those of that time, and they were recalled as often as these events say.
     """
     takes = {event.prompt_index: event.take for event in events}
     return SessionBody(
@@ -59,6 +60,7 @@ def beginning_of(
         statuses=of_canon(statuses, events),
         blocks=tuple(replace(block, revision=1, made_from=None) for block in blocks),
         items=bank_at(items, takes, session.prompt_index, until),
+        accesses=accesses_in(events),
     )
 
 

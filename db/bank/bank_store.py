@@ -117,8 +117,10 @@ class PostgresBank:
         return [to_item(row.content) for row in await self._rows(query)]
 
     async def accesses(self, session_id: SessionId) -> Mapping[ItemId, ItemAccess]:
-        """Return which items this chapter recalled."""
-        query = select(BANK_ACCESS).where(BANK_ACCESS.c.session_id == session_id)
+        """Return which items this chapter recalled, by their ids."""
+        query = (
+            select(BANK_ACCESS).where(BANK_ACCESS.c.session_id == session_id).order_by(BANK_ACCESS.c.item_id)
+        )
         found = map(to_access, await self._rows(query))
         return {one.item_id: one for one in found}
 

@@ -89,6 +89,13 @@ def accesses_of(metadata: Mapping[str, object], prompt_index: int) -> tuple[Item
     )
 
 
+def accesses_in(events: Iterable[Event]) -> tuple[ItemAccess, ...]:
+    """Return how often the items of a bank were used up to the last of these events, which are in order."""
+    replies = (event for event in events if event.slot is not None)
+    used = {one.item_id: one for reply in replies for one in accesses_of(reply.metadata, reply.prompt_index)}
+    return tuple(used[item_id] for item_id in sorted(used))
+
+
 def _listed(metadata: Mapping[str, object], key: str) -> list[object] | tuple[object, ...]:
     listed = metadata.get(key)
     return listed[:MOST_KEPT] if isinstance(listed, list | tuple) else ()

@@ -183,20 +183,29 @@ def lines_after(events: Iterable[Event], last: int) -> int:
 
 
 def memory_at(content: SavePointContent, blocks: Iterable[MemoryBlock]) -> list[MemoryBlock]:
-    """Return the memory of a save point in order, given every block of its session, canon or not."""
-    found = {(*block.place, block.revision): block for block in blocks}
+    """Return the memory of a save point in order, given every block of its session, canon or not.
+
+    Where memory of several prompts was begun and then made of fewer, a delta of the former may have the place
+    and the revision of a later one, or follow one that begins later: it was never canon.
+    """
+    in_order = sorted(blocks, key=lambda block: block.first)
+    found = {(*block.place, block.revision): block for block in in_order}
     revisions = {(last, ordinal): revision for last, ordinal, revision in content.revisions}
 
-    def block_at(last: int, ordinal: int) -> MemoryBlock | None:
-        return found.get((last, ordinal, revisions.get((last, ordinal), 1)))
+    def block_at(last: int, ordinal: int, first: int = 0) -> MemoryBlock | None:
+        block = found.get((last, ordinal, revisions.get((last, ordinal), 1)))
+        return None if block is None or block.first < first else block
 
     memory: list[MemoryBlock] = []
     block = block_at(content.session.boundary, 0) if content.session.tab1_locked else None
     most: float = content.corrections
     while block is not None:
         corrections: list[MemoryBlock] = []
-        while len(corrections) < most and (one := block_at(block.last, len(corrections) + 1)) is not None:
-            corrections.append(one)
+        while len(corrections) < most:
+            following = block_at(block.last, len(corrections) + 1, block.first)
+            if following is None:
+                break
+            corrections.append(following)
         memory = [block, *corrections, *memory]
         block, most = block_at(block.first - 1, 0), float("inf")
     return memory

@@ -1,5 +1,6 @@
 """What becomes of a memory bank in exports, branches and save points."""
 
+import asyncio
 import json
 from dataclasses import replace
 from datetime import timedelta
@@ -12,6 +13,7 @@ from core.domain.audience import Audience
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
 from core.domain.ids import ItemId, SessionId, new_uuid
+from core.domain.requests.request import RequestState
 from core.domain.session.language import Language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
@@ -23,13 +25,16 @@ from core.exchange.session_export import (
     read_body,
     to_json,
 )
+from core.providers.base import ModelRequest
 from core.providers.scripted.provider import ScriptedProvider
-from core.providers.scripted.script import Entry
+from core.providers.scripted.script import Entry, ScriptMatch
 from core.storage.changes import Changes
 from db.store import PostgresStore
 from tests.core.exchange.test_export_refusals import signed
+from tests.core.rooms.bank_room import fact as found_fact
+from tests.core.rooms.bank_room import read, scan
 from tests.core.values.bank import NOW, WHOLE, fact, whole_items
-from tests.engine.windows import chapter, done, play, scripted
+from tests.engine.windows import GatedModel, chapter, done, play, scripted
 from tests.store import chapters
 
 pytestmark = pytest.mark.anyio
@@ -214,3 +219,67 @@ async def test_a_private_item_is_proved_by_what_its_label_heard(store: PostgresS
     widened = replace(body, items=(replace(private, label=Audience()),))
     with pytest.raises(ImportRefusedError, match="not proved"):
         from_json(to_json(widened))
+
+
+async def test_a_save_point_that_is_taken_while_play_is_read_for_the_bank_has_nothing_of_that_reading(
+    store: PostgresStore,
+) -> None:
+    is_read = asyncio.Event()
+
+    def is_scan(call: ModelRequest) -> bool:
+        if call.schema is None or call.schema.name != "bank_scan":
+            return False
+        is_read.set()
+        return True
+
+    shore = found_fact("the shore", name="The shore", text="They walk on to the shore.")
+    reply = Entry(match=ScriptMatch(schema="text"), text=f"{SAID} to the shore.")
+    model = GatedModel(scripted(scan(facts=[shore]), reply), when=is_scan)
+    async with chapter(store, model, chunk_size=1) as handle:
+        await handle.keeping.keep(is_on=True)
+        await done(handle, await handle.submit_prompt(Slot.RED, "And?"))
+        await is_read.wait()
+        slot = await engine_on(store).save_points.keep(handle.id, "While it is read")
+        model.gate.set()
+        await read(handle)
+        assert [item.name for item in await handle.bank.items()] == ["The shore"]
+    fresh = await engine_on(store).save_points.restore(handle.id, slot.number)
+    assert [one.state for one in (await store.load(fresh)).background] == [RequestState.PENDING]
+    assert await store.bank.items(fresh) == []
+
+
+async def test_an_export_lists_what_was_recalled_in_one_order_whichever_was_recalled_last(
+    store: PostgresStore,
+) -> None:
+    session_id, items = await played(store)
+    lease = await chapters.taken(store, session_id)
+    for recalled in (items[2], items[0], items[1], items[0]):
+        access = ItemAccess(item_id=recalled.id, access_count=3, last_accessed=3)
+        await store.commit(Changes(session_id=session_id, accesses=(access,)), lease)
+    await lease.aclose()
+    listed = [one.item_id for one in (await read_body(store, session_id)).accesses]
+    assert listed == sorted(item.id for item in items[:3])
+
+
+async def test_a_branch_and_a_restored_chapter_know_what_was_recalled_up_to_there(
+    store: PostgresStore,
+) -> None:
+    shore = found_fact("the shore", name="The shore", text="They walk on to the shore.")
+    reply = Entry(match=ScriptMatch(schema="text"), text=f"{SAID} to the shore.")
+    async with chapter(store, scripted(scan(facts=[shore]), reply), chunk_size=1) as handle:
+        await handle.keeping.keep(is_on=True)
+        for _ in range(3):
+            await done(handle, await handle.submit_prompt(Slot.RED, "And the shore?"))
+            await read(handle)
+        recalled = await store.bank.accesses(handle.id)
+        slot = await engine_on(store).save_points.keep(handle.id, "Three")
+        await done(handle, await handle.submit_prompt(Slot.RED, "Where is the shore?"))
+        await read(handle)
+        assert await store.bank.accesses(handle.id) != recalled
+    assert {one.last_accessed for one in recalled.values()} == {3}
+    engine = engine_on(store)
+    for copied in (
+        await engine.branch(handle.id, 3),
+        await engine.save_points.restore(handle.id, slot.number),
+    ):
+        assert await store.bank.accesses(copied) == recalled

@@ -1,7 +1,8 @@
 """After random changes of canon a window knows what is stored, and every copy of the chapter holds."""
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import fields
 from random import Random
 from typing import Final
@@ -9,22 +10,21 @@ from typing import Final
 import pytest
 
 from core.domain.audience import Audience
-from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError
-from core.domain.ids import SessionId, new_uuid
+from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus
 from core.domain.story.memory import BlockType
 from core.domain.story.secret import Secret
-from core.engine.services.save_points.service import SavePoints
-from core.engine.services.takes.branch import read_branch
+from core.engine.engine import Engine
 from core.engine.services.takes.commands import LockMark
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_copy import as_new_session
-from core.exchange.session_export import SessionBody, from_json, read_body, to_json
+from core.exchange.session_export import from_json, read_body, to_json
 from core.storage.session_store import SessionStore
-from db.store import PostgresStore
-from tests.engine.windows import chapter, done
+from db.store import PostgresStore, open_store
+from tests.engine.windows import chapter, done, engine_on
+from tests.store.servers import cloned
 
 pytestmark = pytest.mark.anyio
 
@@ -68,6 +68,8 @@ class RandomCanon:
             "scene": lambda: session.scene.begin_scene(f"scene {self._number}"),
             "rebuild": self._rebuild,
         }
+        if session.snapshot.session.keeps_bank:
+            self._steps |= dict.fromkeys(("bank", "bank again", "bank once more"), self._change_bank)
         self._names = [*self._steps, *(3 * [*play]), "undo", "redo"]
 
     async def step(self) -> None:
@@ -80,6 +82,7 @@ class RandomCanon:
             name = f"({name})"
         self.log.append(name)
         await self._session.wait_idle()
+        await self._session.keeping.wait_until_read()
 
     async def _say(self) -> None:
         await done(self._session, await self._session.submit_prompt(self._slot(), f"said {self._number}"))
@@ -114,6 +117,13 @@ class RandomCanon:
         if deltas := [one.last for one in blocks if one.type is BlockType.TURN_DELTA and one.ordinal == 0]:
             await done(self._session, await self._session.takes.rebuild_block(self._draw.choice(deltas)))
 
+    async def _change_bank(self) -> None:
+        bank = self._session.bank
+        items = list(await bank.items())
+        chosen = self._draw.sample(items, min(2, len(items)))
+        change = self._draw.choice([bank.pin, bank.confirm, bank.reject, bank.merge, None])
+        await (bank.undo() if change is None else change(chosen))
+
     def _slot(self) -> Slot:
         return self._draw.choice(CAST)
 
@@ -131,11 +141,12 @@ async def assert_known(session: SessionHandle, store: SessionStore, log: list[st
 
 
 async def assert_copies_hold(
-    session: SessionHandle, store: SessionStore, draw: Random, log: list[str]
+    session: SessionHandle, engine: Engine, elsewhere: Engine, draw: Random, log: list[str]
 ) -> None:
-    """Save slots, a branch and an export of the chapter are whole."""
-    save_points = SavePoints(store, utc_now)
-    await save_points.create(session.id, f"after {len(log)}")
+    """Save slots, a branch and an export of the chapter are whole, and give characters the same inputs."""
+    save_points, store = engine.save_points, engine._store
+    inputs = await inputs_of(engine, session.id)
+    newest = await save_points.keep(session.id, f"after {len(log)}")
     assert not await save_points.damages(session.id), log
     slot = draw.choice(list(await save_points.listed(session.id)))
     restored = await save_points.restore(session.id, slot.number)
@@ -143,30 +154,52 @@ async def assert_copies_hold(
     for copied in (restored, session.id):
         body = await read_body(store, copied)
         assert from_json(to_json(body)) == body, log
-        await store_copy(store, body)
+    assert await inputs_of(engine, await save_points.restore(session.id, newest.number)) == inputs, log
+    await save_points.drop(session.id, newest.number)
     if last := session.snapshot.session.prompt_index:
-        await store_copy(store, await read_branch(store, session.id, draw.randint(1, last), utc_now()))
+        await engine.branch(session.id, draw.randint(1, last))
+        assert await inputs_of(engine, await engine.branch(session.id, last)) == inputs, log
+    imported = await elsewhere.import_body(body, is_trusted=True)
+    again = await read_body(elsewhere._store, imported)
+    assert as_new_session(again, imported) == as_new_session(body, imported), log
+    assert await inputs_of(elsewhere, imported) == inputs, log
+    await elsewhere.archive(imported)
+    await elsewhere.purge(imported)
 
 
-async def store_copy(store: SessionStore, body: SessionBody) -> None:
-    await store.create(as_new_session(body, SessionId(new_uuid())))
+async def inputs_of(engine: Engine, session_id: SessionId) -> list[list[str]]:
+    """Return the lines that each character is given next, in any order.
+
+    What an undone prompt recalled fades later in the chapter itself, and may come sooner there.
+    """
+    inputs = [await engine.preview(session_id, slot, "What of the lamp, and what was said?") for slot in CAST]
+    return [sorted(line for one in each.messages for line in one.content.splitlines()) for each in inputs]
+
+
+@pytest.fixture
+async def elsewhere(private_template: str) -> AsyncIterator[Engine]:
+    """An engine on a database with no chapter in it."""
+    for url in cloned(private_template):
+        async with aclosing(await open_store(url)) as opened:
+            yield engine_on(opened)
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + (RUNS or 2)))
 async def test_a_window_knows_what_is_stored_and_every_copy_is_whole(
-    store: PostgresStore, seed: int, without_auto_saves: None
+    store: PostgresStore, elsewhere: Engine, seed: int, without_auto_saves: None
 ) -> None:
     draw = Random(seed)
     async with chapter(store, chunk_size=draw.choice([1, 2, 3])) as session:
         await session.scene.edit_secrets(
             [Secret(number=number, text=f"secret {number}", known_by=Audience.of([])) for number in SECRETS]
         )
-        canon = RandomCanon(session, store, draw)
+        await session.keeping.keep(is_on=seed % 2 == 0)
+        canon, engine = RandomCanon(session, store, draw), engine_on(store)
         for number in range(STEPS):
             await canon.step()
             if draw.random() < 0.5:
                 await session._writer.know_memory()
             await assert_known(session, store, canon.log)
             if number % COPIED_EVERY == COPIED_EVERY - 1:
-                await assert_copies_hold(session, store, draw, canon.log)
+                await assert_copies_hold(session, engine, elsewhere, draw, canon.log)
         assert sum(not name.startswith("(") for name in canon.log) > STEPS / 2, "most of it was allowed"

@@ -139,8 +139,12 @@ class ExtractionHandler(BackgroundHandler[ItemsMade]):
             return end.failed, end.call_records
 
     def settle(self, snapshot: Snapshot, done: BackgroundRequest, made: ItemsMade, now: datetime) -> Changes:
-        """Store the items, unless the chapter keeps no bank any longer; nothing of the story changes."""
+        """Store the items, unless the chapter keeps no bank any longer; nothing of the story changes.
+
+        They have the time of this outcome: a save point of before has neither it nor them.
+        """
         items = made.items if snapshot.session.keeps_bank else ()
+        items = tuple(replace(item, created_at=now, updated_at=now) for item in items)
         return Changes(session_id=snapshot.session.id, requests=(done,), items=items)
 
 
