@@ -1,19 +1,22 @@
 """The commands of the palette: every one that is possible, by its name or by words of its description."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from textual.actions import parse
 from textual.app import SystemCommand
 from textual.command import Hit as Offer
 from textual.command import Hits as Offers
+from textual.screen import Screen
 from textual.system_commands import SystemCommandsProvider
 
 from core.domain.session.language import read_language
 from core.domain.session.session_state import SessionState
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.shell.overlay_app import OverlayApp
+from storyengine_tui.shell.way_back import do_on_page
+from storyengine_tui.textual_ext.parts import Part, is_enabled
 from storyengine_tui.textual_ext.repairs.command_palette import GuardedCommandPalette
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 
@@ -286,9 +289,26 @@ class PossibleCommands(SystemCommandsProvider):
 class StoryPalette(GuardedCommandPalette, OverlayScreen[None]):
     """Textual's command palette, as a screen over the chapter."""
 
-    def __init__(self) -> None:
-        """Offer the commands that are possible now."""
+    def __init__(self, chapter: Screen[Any]) -> None:
+        """Offer the commands that are possible now; `chapter` tells when others are."""
         super().__init__([PossibleCommands])
+        self._chapter = chapter
+        self._offered: Sequence[tuple[str, str]] = ()
+
+    def on_mount(self) -> None:
+        """Offer others when others become possible, such as once the database is up."""
+        if is_enabled(Part.COMMAND_PALETTE):
+            self._offered = self._possible
+            self._chapter.bindings_updated_signal.subscribe(self, self._offer_others)
+
+    @property
+    def _possible(self) -> Sequence[tuple[str, str]]:
+        return [(name, text) for name, text, *_ in self.app.get_system_commands(self)]
+
+    def _offer_others(self, _: Screen[Any]) -> None:
+        if (possible := self._possible) != self._offered:
+            self._offered = possible
+            self.search_again()
 
 
 def _met_needs(app: OverlayApp) -> list[str]:
@@ -321,15 +341,17 @@ def commands_of(app: OverlayApp, leave: Callable[[], object]) -> Iterator[System
     for need in _met_needs(app):
         for name, text, run in COMMANDS[need]:
             work = partial(_perform, run) if isinstance(run, str) else run
-            yield SystemCommand(name, text.format(language=language), partial(work, app))
+            do = partial(do_on_page, app, partial(work, app)) if need else partial(work, app)
+            yield SystemCommand(name, text.format(language=language), do)
     for tab, action, name, text in TAB_ACTIONS:
         if app.session is not None and app.chapter.may_do(tab, action):
-            yield SystemCommand(name, text, partial(app.chapter.do_there, tab, action))
+            there = partial(app.chapter.do_there, tab, action)
+            yield SystemCommand(name, text, partial(do_on_page, app, there))
     for page in app.chapter.query(SessionTab) if app.session is not None else ():
         for action, name in page.draft_targets():
             text = "Put the draft into that panel, in front of its text"
             move = partial(app.chapter.do_there, "play", action)
-            yield SystemCommand(f"Move the draft to {as_title(name)}", text, move)
+            yield SystemCommand(f"Move the draft to {as_title(name)}", text, partial(do_on_page, app, move))
     yield SystemCommand("Quit", "Everything is stored", leave)
 
 
