@@ -88,3 +88,16 @@ async def test_a_command_of_the_page_shows_in_front_whatever_was_open(
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
         assert app.chapter.active_tab == "play"
+
+
+async def test_of_commands_with_the_same_word_those_of_the_tab_that_shows_come_first(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
+        for key, first in (("f3", "Correct the reply"), ("f4", "Correct memory")):
+            await pilot.press(key)
+            await pilot.press("ctrl+p", *"correct")
+            await until(pilot, lambda: len(offered(app)) == 2)
+            assert offered(app)[0] == first
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is app.chapter)
