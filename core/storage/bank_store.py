@@ -85,6 +85,9 @@ class BankStore(Protocol):
         such things.
         """
 
+    async def has_items(self, session_ids: Collection[SessionId]) -> bool:
+        """Whether one of these chapters has an item, whatever counts."""
+
     async def counting(self, session_id: SessionId) -> Collection[ItemId]:
         """Return the ids of the items of a chapter that count, which takes far less time than the items."""
 

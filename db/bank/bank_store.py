@@ -70,6 +70,11 @@ class PostgresBank:
         # A chapter may have thousands, and the reading of one of them takes some time.
         return await asyncio.to_thread(lambda: [to_item(row._mapping) for row in rows])
 
+    async def has_items(self, session_ids: Collection[SessionId]) -> bool:
+        """Whether one of these chapters has an item, whatever counts."""
+        some = select(BANK_ITEM.c.item_id).where(BANK_ITEM.c.session_id.in_(list(session_ids))).limit(1)
+        return bool(await self._rows(some))
+
     async def counting(self, session_id: SessionId) -> Collection[ItemId]:
         """Return the ids of the items of a chapter that count."""
         query = select(BANK_ITEM.c.item_id).where(BANK_ITEM.c.session_id == session_id)

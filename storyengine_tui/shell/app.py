@@ -125,7 +125,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         from storyengine_tui.shell.palette import StoryPalette
 
         # Without an id: the palette before may still be closing, and ids are unique.
-        self.push_screen(StoryPalette())
+        self.push_screen(StoryPalette(self.chapter))
 
     def get_key_display(self, binding: Binding) -> str:
         """Return a key as our texts name it: F3, not f3."""

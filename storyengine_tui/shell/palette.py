@@ -1,19 +1,22 @@
 """The commands of the palette: every one that is possible, by its name or by words of its description."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from textual.actions import parse
-from textual.app import SystemCommand
+from textual.app import App, SystemCommand
 from textual.command import Hit as Offer
 from textual.command import Hits as Offers
+from textual.screen import Screen
 from textual.system_commands import SystemCommandsProvider
 
 from core.domain.session.language import read_language
 from core.domain.session.session_state import SessionState
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.shell.overlay_app import OverlayApp
+from storyengine_tui.shell.way_back import do_on_page
+from storyengine_tui.textual_ext.parts import Part, is_enabled
 from storyengine_tui.textual_ext.repairs.command_palette import GuardedCommandPalette
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 
@@ -71,7 +74,7 @@ Command = tuple[str, str, str | Callable[[OverlayApp], object]]
 
 COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
     "engine": (
-        ("Chapters", "Open, start, rename, archive or restore a chapter", "chapters"),
+        ("Chapters", "Open, start, rename, archive or restore one, and its save slots", "chapters"),
         (
             "Library",
             "Books, characters and lorebooks across chapters; import cards and lore",
@@ -80,7 +83,7 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
         ("Lorebooks", "Write and import them, edit their entries, and try a text on one", "library('lore')"),
         ("New chapter", "Start with an empty world", "new_chapter"),
         ("Example", "Open an example chapter, or start with an empty one", "welcome"),
-        ("Model", "Who answers, and how to connect another model", "model"),
+        ("Model", "The settings: who answers, and how to connect another model", "model"),
     ),
     "ended": (
         (
@@ -117,7 +120,7 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
         ("Search", "Find words in the story, its memory and its drafts, here or in the whole book", _search),
         ("Prompt blocks", "Your own rules for the agents, and their variants", "prompt_blocks"),
         ("Lorebooks in play", "Attach some of the library, or detach them", "chapter_lore"),
-        ("Calls", "The queue, every call that was made, and the money", "provenance"),
+        ("Calls", "The queue, every call that was made, and what it cost", "provenance"),
     ),
     "text": (("Help with this text", "Continue, tighten or rewrite it, or have one suggested", "assist"),),
     "editable character": (
@@ -228,7 +231,12 @@ TAB_ACTIONS: Final = (
     ("play", "quote_here", "Keep as a quote", "Keep the words selected in the transcript, or its line"),
     ("play", "sheet", "Character sheet", "What play changed about the character of the panel"),
     ("play", "next_input", "What is given next", "Read the exact next input of the panel's character"),
-    ("play", "end_chapter", "End Chapter", "Summarise what is left and go on to tab 3, after a question"),
+    (
+        "play",
+        "end_chapter",
+        "End Chapter",
+        "Summarise what is left and go on to tab 3; asks first if it looks unfinished",
+    ),
     ("narrative", "build", "Build Narrative", "Write the chapter"),
     ("narrative", "build_as", "Write the chapter as one character saw it", "Use only that one's knowledge"),
     ("narrative", "view_as", "Memory as the next character sees it", "Show what is known to one character"),
@@ -265,7 +273,8 @@ class PossibleCommands(SystemCommandsProvider):
     """Finds commands by words of their names, and below them by words of their descriptions.
 
     Letters that lie apart in a name find nothing: Enter without a look would begin something else, such as a
-    call that is paid.
+    call that is paid. For the same reason commands of the tab that shows come first: “undo” on tab 2 is of a
+    prompt, and on tab 3 of the memory bank.
     """
 
     async def search(self, query: str) -> Offers:
@@ -273,8 +282,9 @@ class PossibleCommands(SystemCommandsProvider):
         from core.engine.recall.search import matcher_of
 
         names, has_words = self.matcher(query), matcher_of(query)
+        elsewhere = _names_of_other_tabs(self.app)
         for name, text, run, *_ in sorted(
-            self.app.get_system_commands(self.screen), key=lambda one: one.title
+            self.app.get_system_commands(self.screen), key=lambda one: (one.title in elsewhere, one.title)
         ):
             is_named = query.casefold() in name.casefold() or (has_words is not None and has_words(name))
             if is_named and (score := names.match(name)) > 0:
@@ -283,12 +293,35 @@ class PossibleCommands(SystemCommandsProvider):
                 yield Offer(0, name, run, help=text)
 
 
+def _names_of_other_tabs(app: App[Any]) -> Collection[str]:
+    """Return the names of the commands that lead to another tab."""
+    shown = app.chapter.active_tab if isinstance(app, OverlayApp) else ""
+    return {name for tab, _, name, _ in TAB_ACTIONS if tab != shown}
+
+
 class StoryPalette(GuardedCommandPalette, OverlayScreen[None]):
     """Textual's command palette, as a screen over the chapter."""
 
-    def __init__(self) -> None:
-        """Offer the commands that are possible now."""
+    def __init__(self, chapter: Screen[Any]) -> None:
+        """Offer the commands that are possible now; `chapter` tells when others are."""
         super().__init__([PossibleCommands])
+        self._chapter = chapter
+        self._offered: Sequence[tuple[str, str]] = ()
+
+    def on_mount(self) -> None:
+        """Offer others when others become possible, such as once the database is up."""
+        if is_enabled(Part.COMMAND_PALETTE):
+            self._offered = self._possible
+            self._chapter.bindings_updated_signal.subscribe(self, self._offer_others)
+
+    @property
+    def _possible(self) -> Sequence[tuple[str, str]]:
+        return [(name, text) for name, text, *_ in self.app.get_system_commands(self)]
+
+    def _offer_others(self, _: Screen[Any]) -> None:
+        if (possible := self._possible) != self._offered:
+            self._offered = possible
+            self.search_again()
 
 
 def _met_needs(app: OverlayApp) -> list[str]:
@@ -321,15 +354,17 @@ def commands_of(app: OverlayApp, leave: Callable[[], object]) -> Iterator[System
     for need in _met_needs(app):
         for name, text, run in COMMANDS[need]:
             work = partial(_perform, run) if isinstance(run, str) else run
-            yield SystemCommand(name, text.format(language=language), partial(work, app))
+            do = partial(do_on_page, app, partial(work, app)) if need else partial(work, app)
+            yield SystemCommand(name, text.format(language=language), do)
     for tab, action, name, text in TAB_ACTIONS:
         if app.session is not None and app.chapter.may_do(tab, action):
-            yield SystemCommand(name, text, partial(app.chapter.do_there, tab, action))
+            there = partial(app.chapter.do_there, tab, action)
+            yield SystemCommand(name, text, partial(do_on_page, app, there))
     for page in app.chapter.query(SessionTab) if app.session is not None else ():
         for action, name in page.draft_targets():
             text = "Put the draft into that panel, in front of its text"
             move = partial(app.chapter.do_there, "play", action)
-            yield SystemCommand(f"Move the draft to {as_title(name)}", text, move)
+            yield SystemCommand(f"Move the draft to {as_title(name)}", text, partial(do_on_page, app, move))
     yield SystemCommand("Quit", "Everything is stored", leave)
 
 

@@ -75,8 +75,8 @@ class Part(StrEnum):
     KeyError and IndexError."""
 
     COMMAND_PALETTE = "command-palette"
-    """Runs one command for two quick Enters, and ignores keys before the palette is composed or after it is
-    removed, where Textual raises."""
+    """Runs one command for two quick Enters, ignores keys before the palette is composed or after it is
+    removed, where Textual raises, and offers a command that becomes possible while the palette is open."""
 
     WINDOW_TITLE = "window-title"
     """Sets the title of the terminal window: Textual has no public way to write to the terminal."""

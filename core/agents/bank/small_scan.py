@@ -42,8 +42,10 @@ _ITEMS, _STATES, _QUOTES, _THREADS, _NAMES = 4, 2, 2, 2, 4
 _LONGEST: Final = 300
 _NEITHER: Final = "neither"
 _CAPITAL: Final = f"[A-Z{''.join(filter(str.isupper, map(chr, range(0x80, 0x2000))))}]"
-# A word with a capital, and those with one behind it, that begins no sentence.
-_NAME: Final = re.compile(rf"(?<=[\w,;’'] ){_CAPITAL}[\w’'-]+(?: {_CAPITAL}[\w’'-]+)*")
+# A word with a capital, but for such as “I'm”: the apostrophe of O'Brien has a capital behind it.
+_WORD: Final = rf"(?!\w[’'](?!{_CAPITAL})){_CAPITAL}[\w’'-]+"
+# Such a word that begins no sentence, with those behind it.
+_NAME: Final = re.compile(rf"(?<=[\w,;’'] ){_WORD}(?: {_WORD})*")
 
 
 def contexts_of(setup: AgentSetup, knowledge: Knowledge, part: ScanPart, known: Known) -> Iterator[Context]:

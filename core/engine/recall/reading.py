@@ -7,7 +7,7 @@ that keeps no bank nothing is read.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain
@@ -29,7 +29,7 @@ from core.domain.audience import Audience
 from core.domain.bank.item import Item
 from core.domain.bank.recall import Scope, Sought, capitalised, words_of
 from core.domain.errors import StorageError
-from core.domain.ids import ItemId
+from core.domain.ids import ItemId, SessionId
 from core.domain.session.cast import Character
 from core.domain.session.session import Session
 from core.domain.slot import Slot
@@ -60,6 +60,8 @@ class BankReader:
     """The number of items for a character, at most."""
     fades_at: Callable[[], datetime | None] = lambda: None
     """The time now, where items fade by hours."""
+    _filled: set[SessionId] = field(default_factory=set)
+    """The chapters that have items, or earlier chapters with some: no item is ever deleted alone."""
 
     async def read(self, snapshot: Snapshot, slot: Slot, asked: RecallRequest | None = None) -> ChapterBank:
         """Return what the input of a character may draw on. Never raises what the store did.
@@ -77,6 +79,8 @@ class BankReader:
 
     async def _read(self, snapshot: Snapshot, slot: Slot, asked: RecallRequest | None) -> ChapterBank:
         session = snapshot.session
+        if not await self._has_items(snapshot):
+            return ChapterBank()
         limit = self.most_items(slot)
         if asked is None or not limit:
             chapters = await chapters_of(self._store, snapshot)
@@ -104,6 +108,16 @@ class BankReader:
                 found = chapter.remembered(item, session)
                 recalled.append(Recalled(found, len(recalled) + 1, words, similarity, strength, count))
         return ChapterBank(sheet=sheet_of(lines, slot), recalled=tuple(recalled))
+
+    async def _has_items(self, snapshot: Snapshot) -> bool:
+        """Whether the chapter or an earlier one has items: in an empty bank nothing is looked for."""
+        session_id = snapshot.session.id
+        if session_id not in self._filled:
+            chapters = await chapters_of(self._store, snapshot)
+            if not await self._store.bank.has_items([one.session_id for one in chapters]):
+                return False
+            self._filled.add(session_id)
+        return True
 
     async def _recalled(
         self, snapshot: Snapshot, slot: Slot, asked: RecallRequest, limit: int

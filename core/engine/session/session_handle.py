@@ -56,7 +56,7 @@ class SessionHandle(OpenSession):
         self.reads = SessionReader(writer.store, self.id)
         self.edits = OpenSessionEdits(writer, self._builder)
         self.earlier = EarlierItems(writer)
-        self.keeping = BankKeeping(writer, self.background)
+        self.keeping = BankKeeping(writer, self.background, self.make_vectors)
         self.takes = OpenTakes(writer, self._worker, self._ask)
         self.scene = Scene(writer, self._builder, writer.clock)
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)

@@ -156,7 +156,7 @@ class ModelFields(Vertical):
         for slot in Slot:
             choice = all_.of(AgentRole.CHARACTER, slot.value)
             own = f"{clean_line(choice.label)} (from the library)"
-            self._show(slot, own if slot in brought else f"{shared} (as all characters)", choice)
+            self._show(slot, own if slot in brought else f"{shared} (as all)", choice)
 
     def _show(self, agent: Agent, model: str, choice: ModelConfig) -> None:
         temperature = NOT_SENT if choice.temperature is None else f"{choice.temperature:g}"

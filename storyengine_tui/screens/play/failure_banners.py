@@ -47,13 +47,11 @@ class FailureBanners(Vertical):
             self.query_one("#summary-failed", Banner).content = _summary_banner(view, self._due)
 
     def show_left_out(self, left_out: Sequence[str]) -> None:
-        """Say what did not fit into the model's input (design 7), if anything."""
+        """Say what the model was not given (design 7), each with its reason, if anything."""
         line = self.query_one("#left-out", Static)
         line.display = bool(left_out)
         if left_out:
-            line.update(
-                Content(f"Left out to fit the model: {'; '.join(left_out)}. Calls (F7) has the rest.")
-            )
+            line.update(Content(f"Left out: {'; '.join(left_out)}. Calls (F7) shows what was sent."))
 
     def show_repeated(self, repeats: str) -> None:
         """Say that the newest reply only repeats something, if it does."""

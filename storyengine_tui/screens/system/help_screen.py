@@ -1,6 +1,8 @@
 """The help of the focused widget and its page, with their keys (F1, and ? outside of text fields)."""
 
 import re
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
 from typing import ClassVar
 
 from textual.app import App, ComposeResult
@@ -46,6 +48,11 @@ NAMES = {
 } | {"⏎": "Enter", "↑": "Up", "↓": "Down", "←": "Left", "→": "Right", "⌫": "Backspace"}
 """Full names of keys that the row of keys shows as signs, abbreviated or in lower case."""
 
+WIDTH = 69
+"""Cells of a line where the terminal has 80; beside it is the bar that scrolls."""
+FEWEST = 20
+"""Cells that what a key does has at least."""
+
 GENERAL = ("go_on(", "focus_", "app.focus_", "screen.copy_text")
 """Prefixes of the actions that the lists above describe."""
 BLANK = ("", "")
@@ -87,19 +94,27 @@ class HelpScreen(OverlayModal[None]):
 
     def compose(self) -> ComposeResult:
         """Compose texts and keys."""
-        width = max((len(key) for key, _ in self._keys), default=0)
-        lines = [f"{key:<{width}}  {what}".rstrip() for key, what in self._keys]
         with Vertical(classes="help--box"):
             yield Static("Help", classes="help--title")
             with VerticalScroll(classes="help--scroll", can_focus=False):
-                yield Static(Content("\n\n".join(self._texts)), classes="help--text")
-                yield Static(Content("\n".join(lines)), classes="help--keys")
+                if self._texts:
+                    yield Static(Content("\n\n".join(self._texts)), classes="help--text")
+                yield Static(Content("\n".join(key_lines(self._keys))), classes="help--keys")
             yield Static("↑ ↓ scroll · Esc closes", classes="help--foot")
 
     def action_scroll(self, rows: int) -> None:
         """Scroll the text."""
         for keys in self.query(VerticalScroll):  # A key may come before it is composed.
             keys.scroll_relative(y=rows, animate=False)
+
+
+def key_lines(keys: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield the lines of keys; what a key does stays in its column where it is long."""
+    column = max((len(key) for key, _ in keys), default=0) + 2
+    for key, what in keys:
+        first, *others = wrap(what, max(WIDTH - column, FEWEST)) or [""]
+        yield f"{key:<{column}}{first}".rstrip()
+        yield from (f"{'':<{column}}{more}" for more in others)
 
 
 def named(shown: str) -> str:

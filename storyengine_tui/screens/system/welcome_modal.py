@@ -55,7 +55,7 @@ MODELS_HERE = "models-here"
 class WelcomeModal(BoxModal[Choice]):
     """Ends with the GM's choice; Esc changes nothing."""
 
-    HELP = "Choose with the arrow keys and Enter, or with the mouse. F5 lists your chapters at any time."
+    HELP = "Choose with the arrow keys and Enter, or with the mouse. Later, F5 lists your chapters."
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Close")]
 
     def __init__(self, configuration: Configuration) -> None:

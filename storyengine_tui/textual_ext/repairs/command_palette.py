@@ -5,7 +5,7 @@ from contextlib import suppress
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
-from textual.command import CommandInput, CommandList, CommandPalette, SearchIcon
+from textual.command import Command, CommandInput, CommandList, CommandPalette, SearchIcon
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, LoadingIndicator, OptionList
 from textual.worker import Worker, WorkerError
@@ -28,6 +28,8 @@ class GuardedCommandPalette(CommandPalette):
     """
 
     _has_chosen = False
+    _kept: str | None = None
+    """The command that keeps the cursor while the same words are searched again."""
 
     @property
     def _has_list(self) -> bool:
@@ -51,6 +53,28 @@ class GuardedCommandPalette(CommandPalette):
                 await search.wait()
         if self._has_list:
             self._select_or_command()
+
+    def search_again(self) -> None:
+        """Search once more for the words that are there; the cursor stays on its command.
+
+        Where that is gone there is no cursor, so that an Enter meant for it runs no other command.
+        """
+        if self._has_list and not self._has_chosen:
+            cursor = self.query_one(CommandList).highlighted
+            self._kept = None if cursor is None else self._title(cursor)
+            self._cancel_gather_commands()
+            self._gather_commands(self.query_one(CommandInput).value.strip())
+
+    def _title(self, index: int) -> str:
+        return str(self.query_one(CommandList).get_option_at_index(index).prompt)
+
+    def _refresh_command_list(
+        self, command_list: CommandList, commands: list[Command], clear_current: bool
+    ) -> None:
+        super()._refresh_command_list(command_list, commands, clear_current)
+        if self._kept is not None:
+            titles = [self._title(index) for index in range(command_list.option_count)]
+            command_list.highlighted = titles.index(self._kept) if self._kept in titles else None
 
     def dismiss(self, result: None = None) -> AwaitComplete:
         """Close, and stop searching for commands."""
@@ -89,6 +113,7 @@ class GuardedCommandPalette(CommandPalette):
 
     @on(Input.Changed)
     def _search_while_open(self, event: Input.Changed) -> None:
+        self._kept = None
         if not self._has_list:
             event.stop()
             event.prevent_default()

@@ -72,6 +72,8 @@ class OverlayModal(ModalScreen[ScreenResultType], OverlayScreen[ScreenResultType
 class BoxModal(OverlayModal[ScreenResultType]):
     """A dialog in a box; the cancel button ends it without a result, as the action does."""
 
+    HELP = "Tab goes on to the next field, and then to the answers below; Enter gives the one with the focus."
+
     # Absolute: a subclass may be elsewhere, and Textual would look beside it.
     CSS_PATH = Path(__file__).with_name("dialog.tcss")
 
@@ -90,6 +92,8 @@ class TextDialog(OverlayModal[bool]):
     `IS_FINAL`, the default, says that a yes cannot be undone. Such a dialog opens with the focus on the
     button `#cancel`, so that one Enter too many changes nothing.
     """
+
+    HELP = "Tab goes from answer to answer, and Enter gives the one with the focus."
 
     IS_FINAL: ClassVar[bool] = True
 

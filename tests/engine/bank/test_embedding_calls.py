@@ -14,6 +14,7 @@ from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.engine.changes.moves import new_work
+from core.engine.engine import Engine
 from core.engine.kinds.test_call import new_test_call
 from core.engine.queue.jobs import QUERY_CALL
 from core.exchange.session_copy import as_new_session
@@ -26,17 +27,42 @@ from core.providers.scripted.provider import ScriptedProvider
 from core.storage.changes import Changes
 from db.store import PostgresStore
 from storyengine_tui.screens.calls.inputs.call_rows import segments_of
-from tests.engine.windows import CHOICES, chapter, end_writers, window
+from tests.engine.windows import CHOICES, chapter, end_writers, playable, window
 
 pytestmark = pytest.mark.anyio
 TEXTS = ("Kara has the key.", "Jory knows it.")
 
 
-def service() -> EmbeddingService:
+def plan() -> EmbeddingPlan:
     choice = choose_embedding(EmbeddingSettings(), accounts_of(ProfileSettings(provider="scripted")))
     assert choice is not None
+    return EmbeddingPlan(choice, ScriptedEmbedder)
+
+
+def service() -> EmbeddingService:
     gateway = ModelGateway(ScriptedProvider(), CHOICES, None, utc_now)
-    return EmbeddingService(gateway, EmbeddingPlan(choice, ScriptedEmbedder), utc_now)
+    return EmbeddingService(gateway, plan(), utc_now)
+
+
+async def test_a_bank_that_is_switched_on_has_room_for_vectors_before_the_first_prompt_recalls(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To make their tables takes longer than a reply waits for the bank."""
+    asked: list[None] = []
+    can_recall = store.bank.can_recall_by_meaning
+
+    async def note() -> bool:
+        asked.append(None)
+        return await can_recall()
+
+    monkeypatch.setattr(store.bank, "can_recall_by_meaning", note)
+    engine = Engine(store, ScriptedProvider(), CHOICES, label="test", embedding=plan())
+    session = await engine.open(await playable(store))
+    assert not asked
+    await session.keeping.keep(is_on=True)
+    assert asked
+    await session.aclose()
+    await engine.aclose()
 
 
 async def test_its_record_is_stored_shown_and_goes_into_exports_and_out_of_them(store: PostgresStore) -> None:

@@ -85,6 +85,16 @@ def moved(items: tuple[Item, ...], session: Session) -> list[Item]:
     )
 
 
+async def test_a_chapter_has_items_once_one_is_stored_whatever_counts(store: SessionStore) -> None:
+    session, lease = await chapters.locked_session(store, keeps_bank=True)
+    other = SessionId(new_uuid())
+    assert not await store.bank.has_items([session.id, other])
+    await store.bank.put([replace(fact(1, session_id=session.id), validation=Validation.REJECTED)])
+    assert await store.bank.has_items([other, session.id])
+    assert not await store.bank.has_items([other])
+    await lease.aclose()
+
+
 async def test_items_come_back_as_they_were_made_and_a_commit_sent_twice_adds_nothing(
     store: SessionStore,
 ) -> None:

@@ -172,6 +172,9 @@ class MemoryBank:
         ]
         return Drawn(states, () if query is None else await self.recall(query))
 
+    async def has_items(self, session_ids: Collection[SessionId]) -> bool:
+        return any([await self.items(one, with_all=True) for one in session_ids])
+
     async def names(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:
         known: set[str] = set()
         named: set[str] = set()

@@ -15,7 +15,7 @@ from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.library.cast.nature_screen import NatureModal
 from storyengine_tui.screens.play.actions.take_modals import ReplyModal
 from storyengine_tui.screens.setup.lock_modal import LockModal
-from storyengine_tui.screens.system.help_screen import HelpScreen
+from storyengine_tui.screens.system.help_screen import HelpScreen, key_lines
 from storyengine_tui.screens.system.welcome_modal import WelcomeModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -49,6 +49,23 @@ async def test_help_opens_over_a_dialog_by_either_key_and_closes_by_it(desktop: 
             await until(pilot, lambda: isinstance(app.screen, HelpScreen))
             await pilot.press(key)
             await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
+
+
+async def test_the_help_of_a_question_says_how_to_answer_it(desktop: Desktop) -> None:
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
+        await ask_to_end(pilot)
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        assert "and Enter gives the one" in "\n".join(rows(app))
+
+
+def test_what_a_key_does_stays_in_its_column_where_it_is_long() -> None:
+    keys = [("arrows, Home, End, PageUp, PageDown", "move"), ("F12", "Memory as the next character sees it")]
+    first, *lines = key_lines(keys)
+    column = first.index("move")
+    assert len(lines) == 2
+    assert all(line[column] != " " and line[column - 1] == " " for line in lines)
+    assert " ".join(line[column:] for line in lines) == keys[1][1]
 
 
 async def test_below_a_dialog_stand_the_keys_of_the_dialog(desktop: Desktop) -> None:

@@ -1,7 +1,7 @@
 """The memory bank of an open chapter: whether it is kept, its language and reading, and earlier chapters."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -61,6 +61,8 @@ class BankKeeping:
 
     _writer: SessionWriter
     _background: BackgroundWorker
+    _make_vectors: Callable[[], Awaitable[None]]
+    """Asks for the vectors that items lack; the first time it makes room for them."""
 
     @property
     def unread(self) -> tuple[BackgroundRequest, ...]:
@@ -76,7 +78,9 @@ class BankKeeping:
             events, read = (), ()
         decide = partial(keep_bank, now=self._writer.clock(), is_on=is_on, events=events, read=read)
         await self._writer.apply(decide)
-        if not is_on:
+        if is_on:
+            await self._make_vectors()  # Here: no reply waits for the bank as long as making room may take.
+        else:
             for running in self.unread:
                 await self._background.stop(running.id)
         return len(self.unread)

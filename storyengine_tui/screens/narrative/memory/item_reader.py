@@ -27,6 +27,7 @@ NOTHING: Final = (
 )
 ALL_OUT: Final = "All items of this list were taken out; f shows them."
 NOTHING_FOUND: Final = "No item matches; f and / change the filter."
+NONE_KNOWN: Final = "{name} knows no item of this list; F12 goes on to the next character."
 TALL: Final = 32
 """Rows of a terminal that has one for the titles of the columns."""
 LOOKING: Final = "Looking for items that may say the same …"
@@ -158,8 +159,10 @@ class ItemReader:
         self._changed()
 
     def _reason_for_none(self, rows: Sequence[BankRow], shown: BankList, words: str) -> str:
-        if words.strip() or self.wanted is not Wanted.ALL or self._knower is not None:
+        if words.strip() or self.wanted is not Wanted.ALL:
             return NOTHING_FOUND
+        if self._knower is not None and found(rows, shown, Wanted.ALL, None, ""):
+            return NONE_KNOWN.format(name=self._session().name_of(self._knower))
         return ALL_OUT if found(rows, shown, Wanted.OUT, None, "") else NOTHING
 
     def next_match(self, step: int) -> None:

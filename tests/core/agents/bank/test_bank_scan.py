@@ -283,6 +283,10 @@ def test_a_very_small_model_picks_clauses_of_the_part_itself() -> None:
         ("Wczoraj Kara śpi obok Łukasza.", ["Kara", "Łukasza"]),
         ("Then Kara Vale came to Žofie.", ["Kara Vale", "Žofie"]),
         ("昨天 Kara 走进了门。", ["Kara"]),
+        (
+            "The sea, I'm sure, and I’ll swear that I've seen O'Brien and D’Arcy Quill I'd know.",
+            ["O'Brien", "D’Arcy Quill"],
+        ),
     ],
 )
 def test_a_name_of_a_script_with_capitals_is_told_from_the_words_beside_it(

@@ -124,5 +124,7 @@ async def test_an_input_goes_without_a_bank_that_does_not_answer_and_says_so() -
     session = await chapter(store)
     store.bank = Silent(store.database.sessions, store.library)
     snapshot = await store.load(session.id)
-    found = await BankReader(store, longest_wait=0.01).read(snapshot, Slot.RED)
-    assert found == ChapterBank(left_out=(NOT_IN_TIME,))
+    reader = BankReader(store, longest_wait=0.01)
+    assert await reader.read(snapshot, Slot.RED) == ChapterBank(), "in an empty bank nothing is looked for"
+    await put(store, fact(1, session_id=session.id, prompt_index=1))
+    assert await reader.read(snapshot, Slot.RED) == ChapterBank(left_out=(NOT_IN_TIME,))

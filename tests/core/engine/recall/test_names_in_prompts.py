@@ -111,6 +111,7 @@ async def test_nothing_is_asked_where_no_word_could_be_a_name_or_each_is_one_of_
     session = await chapter(store, {RED: "Kara"})
     bank = Counting(store.database.sessions, store.library)
     store.bank = bank
+    await bank.put([fact(1, session_id=session.id, prompt_index=1)])
     for text in ("go on.", "Kara, who has the key?", "He is in it", "", "12 keys"):
         await recalled(store, session, text)
     assert bank.asked == 0
@@ -125,6 +126,7 @@ async def test_an_input_waits_no_longer_for_names_than_for_the_bank() -> None:
     store = MemoryStore()
     session = await chapter(store, {RED: "Kara"})
     store.bank = Dumb(store.database.sessions, store.library)
+    await store.bank.put([fact(1, session_id=session.id, prompt_index=1)])
     reader = BankReader(store, longest_wait=0.01)
     asked = RecallRequest(text="Where is Kaara?", recent_from=9)
     assert (await reader.read(await store.load(session.id), RED, asked)).left_out == (NOT_IN_TIME,)

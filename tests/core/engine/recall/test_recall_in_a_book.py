@@ -130,12 +130,15 @@ async def test_what_recent_context_has_is_not_recalled() -> None:
 async def test_what_is_asked_by_meaning_is_the_prompt_or_the_scene_where_it_says_little() -> None:
     store = MemoryStore()
     session = await chapter(store, {RED: "Kara"})
-    texts = []
+    texts: list[str] = []
 
     async def embed(text: str) -> Meaning | None:
         texts.append(text)
         return None
 
+    await recalled(store, session, RED, RecallRequest(text="Go on.", recent_from=0, embed=embed))
+    assert not texts, "an empty bank has nothing to compare it with"
+    await store.bank.put([fact(1, session_id=session.id, prompt_index=1)])
     await recalled(store, session, RED, RecallRequest(text="Go on.", recent_from=0, embed=embed))
     long = "Where did you put the key that was his?"
     await recalled(store, session, RED, RecallRequest(text=long, recent_from=0, embed=embed))
@@ -174,6 +177,7 @@ async def test_an_input_does_not_wait_for_a_recall_that_does_not_come() -> None:
     store = MemoryStore()
     session = await chapter(store, {RED: "Kara"})
     store.bank = Silent(store.database.sessions, store.library)
+    await store.bank.put([fact(1, session_id=session.id, prompt_index=1)])
     reader = BankReader(store, longest_wait=0.01)
     found = await reader.read(await store.load(session.id), RED, ASKED)
     assert found == ChapterBank(left_out=(NOT_IN_TIME,))

@@ -312,6 +312,10 @@ async def test_a_list_shows_what_one_character_knows_and_what_has_the_words_and_
         await tab.press("f12", "f12")
         assert tab.names == ["Tobias [/x]"]
         assert "as 2 Jonas" in tab.title
+        await tab.press("5")
+        assert tab.names == []
+        assert "Jonas [/x] knows no item of this list; F12" in screen_text(tab.app)
+        await tab.press("3")
         await tab.press("escape", "slash", *"TIDE next")
         assert tab.names == ["The inspector"]
         await tab.press("enter")

@@ -122,9 +122,9 @@ async def test_a_service_without_consent_is_sent_nothing_and_its_fields_say_what
         shown = screen_text(page.app)
         assert "1 Red" in shown
         assert "2 Jonas [/x]" in shown
-        assert shown.count("o4-mini (as all characters)") == len(Slot)
+        assert shown.count("o4-mini (as all)") == len(Slot)
         page.screen.query_one("#model-character", Input).value = "mine"
-        await until(page.pilot, lambda: screen_text(page.app).count("mine (as all characters)") == len(Slot))
+        await until(page.pilot, lambda: screen_text(page.app).count("mine (as all)") == len(Slot))
         # Nothing is sent or changed before consent is given.
         for key in ("f8", "f9"):
             await page.pilot.press(key)

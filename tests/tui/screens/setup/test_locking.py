@@ -317,7 +317,7 @@ async def test_lock_and_f6_say_which_model_of_the_library_plays_and_which_cannot
         fields = [app.screen.query_one(f"#model-slot-{slot}", Input) for slot in (1, 2)]
         assert [field.placeholder for field in fields] == [
             "near:big (from the library)",
-            "o4-mini (as all characters)",
+            "o4-mini (as all)",
         ]
         note = app.screen.query_one("#model-note", Static)
         assert str(note.content) == f"{gone}the model of its slot answers."

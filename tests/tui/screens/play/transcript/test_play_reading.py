@@ -9,6 +9,7 @@ from textual.widgets import Button, Static
 
 from core.domain.slot import Slot
 from core.domain.story.event import REPEATS
+from core.engine.recall.reading import NOT_IN_TIME
 from core.engine.sync.notifications import EventsAppended
 from core.text.cleaning import clean
 from storyengine_tui.screens.play.failure_banners import FailureBanners
@@ -117,6 +118,13 @@ async def test_nothing_needed_is_cut_off_at_80_by_24_when_everything_is_there(
             assert widget.region.area, widget
             assert page.contains_region(widget.region), widget
         assert table.transcript.size.height >= 3
+
+
+async def test_what_a_model_was_not_given_is_said_with_its_own_reason_and_no_other(desktop: Desktop) -> None:
+    async with at_table(desktop, prompts=1) as table:
+        table.pane.query_one(FailureBanners).show_left_out([NOT_IN_TIME])
+        line = str(table.pane.query_one("#left-out", Static).content)
+        assert line.startswith("Left out: The memory bank (it did not answer in time).")
 
 
 async def test_a_reply_that_only_repeats_something_is_shown_as_such(desktop: Desktop) -> None:

@@ -1,0 +1,103 @@
+"""The palette offers what is possible by now, and what it runs shows in front, whatever is open."""
+
+from collections.abc import Sequence
+
+import anyio
+import pytest
+from textual.command import CommandPalette
+from textual.widgets import OptionList
+
+from core.storage.session_store import SessionStore
+from storyengine_tui.screens.calls.calls_screen import CallsScreen
+from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
+from storyengine_tui.screens.models.model_screen import ModelScreen
+from storyengine_tui.screens.play.scene.line_modals import NarrationModal
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.textual_ext.parts import Part
+from tests.tui.engine_app import Desktop, make_active, make_draft, until
+
+pytestmark = pytest.mark.anyio
+
+
+def offered(app: StoryEngineApp) -> Sequence[str]:
+    """Return the names of the commands that the palette shows."""
+    return [str(option.prompt).partition("\n")[0] for option in app.screen.query_one(OptionList).options]
+
+
+def cursor_of(app: StoryEngineApp) -> str | None:
+    """Return the name of the command with the cursor."""
+    at = app.screen.query_one(OptionList).highlighted
+    return None if at is None else offered(app)[at]
+
+
+@pytest.mark.needs(Part.COMMAND_PALETTE)
+async def test_a_palette_that_is_opened_while_the_database_starts_offers_all_once_it_runs(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await desktop.prepare(make_draft)
+    goes_on, open_store = anyio.Event(), desktop.open_store
+
+    async def open_late() -> SessionStore:
+        await goes_on.wait()
+        return await open_store()
+
+    monkeypatch.setattr(desktop, "open_store", open_late)
+    app = desktop.app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, CommandPalette) and "Quit" in offered(app))
+        assert offered(app) == ["Help", "Quit"]
+        await pilot.press("down")
+        goes_on.set()
+        await until(pilot, lambda: "World" in offered(app))
+        assert {"Chapters", "Model", "Calls", "Library"} <= set(offered(app))
+        # The cursor is where it was, though the command is elsewhere in the list.
+        assert cursor_of(app) == "Quit"
+
+
+@pytest.mark.needs(Part.COMMAND_PALETTE)
+async def test_a_command_that_becomes_impossible_leaves_the_palette_and_takes_the_cursor_along(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        await pilot.press("ctrl+p", *"line")
+        await until(pilot, lambda: offered(app)[:1] == ["Add a line"])
+        await until(pilot, lambda: cursor_of(app) == "Add a line")
+        may_do = app.chapter.may_do
+        monkeypatch.setattr(app.chapter, "may_do", lambda tab, act: act != "add_line" and may_do(tab, act))
+        app.chapter.refresh_bindings()
+        await until(pilot, lambda: "Add a line" not in offered(app))
+        assert offered(app)[:1] == ["New scene"]
+        # Enter was meant for the line, and begins no scene.
+        assert cursor_of(app) is None
+
+
+@pytest.mark.parametrize(
+    "keys", [("f7",), ("f5",), ("f5", "slash", "a"), ("f6",), ("f7", "ctrl+p", *"chapters", "enter")]
+)
+async def test_a_command_of_the_page_shows_in_front_whatever_was_open(
+    desktop: Desktop, keys: Sequence[str]
+) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause()
+        await until(pilot, lambda: isinstance(app.screen, CallsScreen | ChaptersScreen | ModelScreen))
+        await pilot.press("ctrl+p", *"add a line", "enter")
+        await until(pilot, lambda: isinstance(app.screen, NarrationModal))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert app.chapter.active_tab == "play"
+
+
+async def test_of_commands_with_the_same_word_those_of_the_tab_that_shows_come_first(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
+        for key, first in (("f3", "Correct the reply"), ("f4", "Correct memory")):
+            await pilot.press(key)
+            await pilot.press("ctrl+p", *"correct")
+            await until(pilot, lambda: len(offered(app)) == 2)
+            assert offered(app)[0] == first
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is app.chapter)
