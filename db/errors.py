@@ -95,6 +95,12 @@ def is_lost_connection(error: BaseException) -> bool:
     return is_read_only(cause)
 
 
+def is_undone(error: BaseException) -> bool:
+    """Whether the server undid a transaction so that another could go on, and the same may succeed now."""
+    cause = driver_error(error)
+    return isinstance(cause, errors.DeadlockDetected | errors.SerializationFailure)
+
+
 def is_read_only(error: BaseException) -> bool:
     """Whether the connection accepts no writes and should be replaced."""
     return isinstance(error, psycopg.Error) and error.sqlstate == READ_ONLY

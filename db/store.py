@@ -31,7 +31,7 @@ from core.storage.session_store import BrokenRule, Lease, WriterInfo
 from core.storage.snapshot import Snapshot
 from db.bank.bank_store import PostgresBank
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
-from db.errors import DEADLINE, LOAD, PATIENCE, SAVE, guarded, is_lost_connection
+from db.errors import DEADLINE, LOAD, PATIENCE, SAVE, guarded, is_lost_connection, is_undone
 from db.library.library_store import PostgresLibrary
 from db.queue import PostgresQueue
 from db.reads import queries as reads
@@ -338,10 +338,8 @@ class PostgresStore:
         seconds = writes.deadline_of(changes)
         async with guarded(SAVE, seconds=seconds):
             creation = writes.creation(changes, is_only_open=is_only_open)
-            if seconds > DEADLINE:
-                count, *_ = await send_long(self._url, creation)
-            else:
-                count, *_ = await self._commit_connection.send_once(creation)
+            is_long, once = seconds > DEADLINE, self._commit_connection.send_once
+            count, *_ = await (send_long(self._url, creation) if is_long else once(creation))
         return bool(count)
 
     async def _change(
@@ -387,13 +385,14 @@ class PostgresStore:
         return await self._at_once(query, values, LOAD)
 
     async def _once_more(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run `work`, and once more on a new connection when a pooled one had been lost."""
+        """Run `work`, and once more when a pooled connection had been lost, or after a deadlock."""
         try:
             return await work()
         except (DBAPIError, psycopg.Error) as error:
-            if not is_lost_connection(error):
+            if is_lost_connection(error):
+                await self._engine.dispose()
+            elif not is_undone(error):
                 raise
-        await self._engine.dispose()
         return await work()
 
 

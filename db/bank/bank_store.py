@@ -132,6 +132,9 @@ class PostgresBank:
     async def put(self, items: Sequence[Item]) -> None:
         """Store the next version of each item; see `BankStore.put`."""
 
+        # In one order of all changes: two that lock the same rows in two orders would wait for each other.
+        items = sorted(items, key=lambda item: (item.session_id, item.id))
+
         async def work(connection: AsyncConnection) -> None:
             changed = [_after(item) for item in items if item.version > 1]
             if changed and (await connection.execute(_CHANGE, changed)).rowcount != len(changed):

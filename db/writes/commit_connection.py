@@ -13,7 +13,7 @@ from psycopg.pq import TransactionStatus
 from sqlalchemy import URL
 
 from db.connections import Connection, close_quietly, open_connection
-from db.errors import is_lost_connection, is_read_only
+from db.errors import is_lost_connection, is_read_only, is_undone
 from db.writes.commit_statement import LONG_TIMEOUT, Write
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ class CommitConnection:
             return await self._run(_sending(write))
 
     async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """Run what may be repeated: once more on a new connection when an old one turns out to be dead."""
+        """Run what may be repeated, after a deadlock or on a new connection where an old one is dead."""
         async with self._turn:
             return await self._run_twice(work)
 
@@ -57,7 +57,7 @@ class CommitConnection:
         try:
             return await self._run(work)
         except psycopg.Error as error:
-            if not (is_old and is_lost_connection(error)):
+            if not (is_undone(error) or (is_old and is_lost_connection(error))):
                 raise
             return await self._run(work)
 

@@ -1,5 +1,6 @@
 """A change is made once, also where the connection fails behind the commit, before its answer is there."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,9 @@ import pytest
 from db.store import PostgresStore
 from tests.core.values.bank import fact
 from tests.store import chapters
+from tests.store.chapters import until
 from tests.store.contract.test_library_contract import NOW, book, mira
+from tests.store.servers import plain_url
 
 pytestmark = pytest.mark.anyio
 
@@ -79,3 +82,25 @@ async def test_a_change_of_a_memory_bank_finds_its_own_write(
     made = fact(1, session_id=session.id)
     await store.bank.put([made])
     assert list(await store.bank.history(session.id)) == [made]
+
+
+async def test_a_change_that_the_server_undoes_after_a_deadlock_is_made_once_the_other_one_is_done(
+    store: PostgresStore, url: str, raw: psycopg.Connection
+) -> None:
+    session = chapters.new_session()
+    await store.create(chapters.creation(session))
+    both = sorted((fact(number, session_id=session.id) for number in (1, 2)), key=lambda item: item.id)
+    await store.bank.put(both)
+    lock = "SELECT FROM bank_item WHERE item_id = %s FOR UPDATE"
+    with psycopg.connect(plain_url(url)) as other:
+        other.execute(lock, (both[1].id,))
+        changing = asyncio.create_task(store.bank.put([item.next_version(NOW) for item in both]))
+
+        async def is_waiting() -> bool:
+            waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
+            return bool(raw.execute(waiting).fetchall())
+
+        await until(is_waiting)
+        await asyncio.to_thread(other.execute, lock, (both[0].id,))  # Each waits for the other now.
+    await changing
+    assert {item.version for item in await store.bank.items(session.id, with_all=True)} == {2}
