@@ -239,8 +239,8 @@ class TabPages:
         failures: list[BaseException] = []
         for _ in range(MOST_ROUNDS):
             waiting = self._attached - flushed
-            if not failures:
-                waiting |= {tab for tab in self._attached if self._pages[tab].has_unsaved}
+            if not failures:  # Else a page may have no fields left to compare.
+                waiting |= {tab for tab in flushed & self._attached if self._pages[tab].has_unsaved}
             if not waiting:
                 break
             flushed |= waiting

@@ -14,10 +14,10 @@ from core.domain.errors import ErrorCode, StorageError
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.engine.engine import Engine
+from storyengine_tui.screens.library.lore.book_fields_modal import BookFieldsModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.fields.one_line import LineField
 from tests.tui.engine_app import (
     PATIENCE,
     Desktop,
@@ -28,8 +28,7 @@ from tests.tui.engine_app import (
     screen_text,
     until,
 )
-from tests.tui.screens.library.cast.test_nature import form, nature
-from tests.tui.screens.library.shelf.test_shelves import make_library
+from tests.tui.screens.library.lore.lore_screens import lorebook_shown, make_lore
 
 pytestmark = pytest.mark.anyio
 
@@ -116,14 +115,16 @@ async def test_a_target_that_is_no_number_of_words_is_not_lost_by_quitting(
 
 
 async def test_quitting_asks_first_where_a_dialog_has_a_text_that_no_file_has(desktop: Desktop) -> None:
-    async with desktop.window(make_library, size=(80, 24)) as (pilot, app):
-        await nature(pilot)
-        dialog = await form(pilot, "n")
-        await pilot.press(*"rope", "ctrl+q")
+    async with desktop.window(make_lore, size=(80, 24)) as (pilot, app):
+        await lorebook_shown(pilot)
+        await pilot.press("b")
+        dialog = await in_front(pilot, BookFieldsModal)
+        await until(pilot, lambda: isinstance(app.focused, Input))
+        await pilot.press(*"Crew", "ctrl+q")
         await in_front(pilot, ConfirmModal)
         await pilot.press("ctrl+q", "escape")
         await until(pilot, lambda: app.screen is dialog)
-        assert dialog.query_one("#name", LineField).text == "rope"
+        assert dialog.query_one("#groups", Input).value == "Crew"
         await pilot.press("ctrl+q", "right", "enter")
         await until(pilot, lambda: not app.is_running)
 
