@@ -84,7 +84,7 @@ class Reached:
             spent += f", and up to {dollars(self.uncertain)} for calls that run or have not told their cost"
         if self.forecast is None:
             return (
-                f"The price of this call is unknown, and {spent}, are more than your ceiling of {ceiling}; "
+                f"The price of this call is unknown, and with {spent}, your ceiling of {ceiling} is passed; "
                 "nothing was sent."
             )
         what, they = ("This call", "it") if self.replies == 1 else (f"These {self.replies} replies", "they")
@@ -153,7 +153,7 @@ class CeilingGuard:
             except BaseException:
                 self._tell_soon()
                 raise
-            if (known_one := self.reached(request.session_id)) and known_one.request_id == request.id:
+            if (reached := self.reached(request.session_id)) and reached.request_id == request.id:
                 del self._reached[request.session_id]
             self._entries[artifact_id] = _Entry(
                 request.session_id, amount=forecast or FREE, most=forecasts[0] or FREE

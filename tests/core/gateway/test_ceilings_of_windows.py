@@ -201,7 +201,7 @@ async def test_a_call_of_unknown_price_is_asked_about_once_a_ceiling_is_passed(t
     refused = (await call(way)).error
     assert refused is not None
     assert refused.message == (
-        "The price of this call is unknown, and the $1.00 spent today, are more than your ceiling of $0.50; "
+        "The price of this call is unknown, and with the $1.00 spent today, your ceiling of $0.50 is passed; "
         "nothing was sent."
     )
     guard.go_on(SESSION_ID)
