@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
 from itertools import chain
@@ -44,7 +44,7 @@ from db.writes import commit_statement as writes
 from db.writes import writer_lock
 from db.writes.change_listener import follow_session
 from db.writes.commit_connection import CommitConnection, send_long
-from db.writes.open_costs import OpenCosts
+from db.writes.open_costs import tell_open_costs
 from db.writes.pooled_change import PooledChange
 from db.writes.writer_lock import WriterLease
 
@@ -72,7 +72,6 @@ class PostgresStore:
         self._url: Final = url
         self._engine: Final = engine
         self._commit_connection: Final = CommitConnection(url)
-        self._open_costs: Final = OpenCosts()
         self._leases: set[WriterLease] = set()
         self.queue: Final = PostgresQueue(self._read, self._change, self._at_once, self._epochs)
         self.library: Final = PostgresLibrary(self._change, self._read)
@@ -263,10 +262,10 @@ class PostgresStore:
         [row] = await self._rows(spent_by(session_id, since, but_for))
         return Decimal(row[0])
 
-    async def tell_open_costs(self, amount: Decimal) -> Decimal:
+    async def tell_open_costs(self, amount: Decimal, day: date) -> Decimal:
         """Tell other windows what calls of this one may cost; see `SessionStore.tell_open_costs`."""
         async with guarded(LOAD):
-            return await self._commit_connection.run(partial(self._open_costs.tell, amount=amount))
+            return await self._commit_connection.run(partial(tell_open_costs, amount=amount, day=day))
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts of these hashes; unknown hashes are left out."""

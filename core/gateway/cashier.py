@@ -135,7 +135,9 @@ class Cashier:
             return None
         models = tuple(dict.fromkeys((*answered, call.model)))
         try:
-            return await self._prices.quote(call.address, call.account, models, self._clock(), input_tokens)
+            return await self._prices.quote(
+                call.address, call.account, models, self._clock(), input_tokens, call.max_output_tokens
+            )
         except Exception:
             # The answer was paid for, and is worth more than its price: it is kept, at an unknown cost.
             log.exception("the price of %s could not be looked up", labelled(call.account, call.model))

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, time
+from datetime import date, datetime, time
 from decimal import ROUND_CEILING, Decimal
 from typing import Final, Protocol
 
@@ -48,11 +48,11 @@ class Spent(Protocol):
         """Return what calls cost together, as far as it is known."""
 
 
-TellOthers = Callable[[Decimal], Awaitable[Decimal]]
+TellOthers = Callable[[Decimal, date], Awaitable[Decimal]]
 """Exchanges what calls may cost that are not stored yet; see `SessionStore.tell_open_costs`."""
 
 
-async def no_others(_: Decimal) -> Decimal:
+async def no_others(*_: object) -> Decimal:
     """Return that calls of other windows cost nothing."""
     return FREE
 
@@ -84,7 +84,7 @@ class Reached:
             spent += f", and up to {dollars(self.uncertain)} for calls that run or have not told their cost"
         if self.forecast is None:
             return (
-                f"The price of this call is unknown, and {spent}, are more than your ceiling of {ceiling}; "
+                f"The price of this call is unknown, and with {spent}, your ceiling of {ceiling} is passed; "
                 "nothing was sent."
             )
         what, they = ("This call", "it") if self.replies == 1 else (f"These {self.replies} replies", "they")
@@ -129,8 +129,8 @@ class CeilingGuard:
     """Refused calls of the play, which the GM is asked about; work beside it goes without."""
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a call is checked, until it is counted, and while other windows are told."""
-    _told: Decimal = FREE
-    """The amount that other windows know of."""
+    _told: Decimal | None = FREE
+    """The amount that other windows know of; None where that is uncertain."""
     _telling: asyncio.Task[None] | None = None
 
     async def admit(
@@ -153,7 +153,7 @@ class CeilingGuard:
             except BaseException:
                 self._tell_soon()
                 raise
-            if (known_one := self.reached(request.session_id)) and known_one.request_id == request.id:
+            if (reached := self.reached(request.session_id)) and reached.request_id == request.id:
                 del self._reached[request.session_id]
             self._entries[artifact_id] = _Entry(
                 request.session_id, amount=forecast or FREE, most=forecasts[0] or FREE
@@ -260,7 +260,8 @@ class CeilingGuard:
         return sum((entry.amount for entry in self._counted(None).values()), FREE)
 
     async def _tell(self, amount: Decimal) -> Decimal:
-        of_others = await self.tell_others(amount)
+        self._told = None  # until the answer is here: its wait may be cancelled
+        of_others = await self.tell_others(amount, self._midnight().date())
         self._told = amount
         return of_others
 

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def kept_prices(address: str, model: str, at: datetime, input_tokens: int) -> tuple[UnitPrices, str] | None:
+def kept_prices(
+    address: str, model: str, at: datetime, input_tokens: int, max_output_tokens: int
+) -> tuple[UnitPrices, str] | None:
     """Return the prices of a model at that time, and the name and version of the library; None if unknown.
 
-    Some services have other prices for long inputs, so the number of input tokens decides too. Slow; call it
-    in a thread.
+    A model of vectors, which writes no tokens, needs no price for them. Some services have other prices for
+    long inputs, so the number of input tokens decides too. Slow; call it in a thread.
     """
     import genai_prices
 
@@ -35,15 +37,12 @@ def kept_prices(address: str, model: str, at: datetime, input_tokens: int) -> tu
     except ValueError:
         log.warning("the library of prices has none that can be used for %s", model, exc_info=True)
         return None
-    prices = _unit_prices(found.model_price, input_tokens)
+    prices = _unit_prices(found.model_price, input_tokens, max_output_tokens)
     return None if prices is None else (prices, f"genai-prices {genai_prices.__version__}")
 
 
-def _unit_prices(kept: "ModelPrice", input_tokens: int) -> UnitPrices | None:
-    """Return the prices of tokens; None for a model that is paid for otherwise too, by call or by minute.
-
-    A model of vectors writes nothing, and has no price for that.
-    """
+def _unit_prices(kept: "ModelPrice", input_tokens: int, max_output_tokens: int) -> UnitPrices | None:
+    """Return the prices of tokens; None for a model that is paid for otherwise too, by call or by minute."""
     read = {
         name: _price(getattr(kept, key), input_tokens)
         for name, key in (
@@ -54,6 +53,8 @@ def _unit_prices(kept: "ModelPrice", input_tokens: int) -> UnitPrices | None:
         )
     }
     if read["input"] is None or kept.requests_kcount is not None:
+        return None
+    if read["output"] is None and max_output_tokens:
         return None
     if any(price is not None and not is_amount(price) for price in read.values()):
         return None

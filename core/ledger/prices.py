@@ -73,7 +73,13 @@ class PriceBook:
         return self._own.get(labelled(account, model).lower()) if self._own else None
 
     async def quote(
-        self, address: str | None, account: str, models: tuple[str, ...], at: datetime, input_tokens: int
+        self,
+        address: str | None,
+        account: str,
+        models: tuple[str, ...],
+        at: datetime,
+        input_tokens: int,
+        max_output_tokens: int,
     ) -> Quote | None:
         """Return what the first of `models` with known prices costs; None where none has any.
 
@@ -86,7 +92,7 @@ class PriceBook:
         if address is None:
             return ON_THIS_MACHINE
         for model in models:
-            kept = await asyncio.to_thread(kept_prices, address, model, at, input_tokens)
+            kept = await asyncio.to_thread(kept_prices, address, model, at, input_tokens, max_output_tokens)
             if kept is not None:
                 return Quote(kept[1], kept[0])
         return None

@@ -7,7 +7,7 @@ store applies it in one transaction or not at all (design 6).
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Protocol
 
@@ -212,10 +212,10 @@ class SessionStore(Protocol):
         Those of one session, or of all; from a time on; without the ones in `but_for`.
         """
 
-    async def tell_open_costs(self, amount: Decimal) -> Decimal:
+    async def tell_open_costs(self, amount: Decimal, day: date) -> Decimal:
         """Tell other windows what calls of this one may cost that are not stored yet; return theirs together.
 
-        They count until the next amount, or until this window ends in any way.
+        They count on this day alone, until the next amount, or until this window ends in any way.
         """
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Final
 
 from textual.worker import WorkerError
 
 from storyengine_tui.shell.overlay_app import OverlayApp
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
+
+AT_WORK: Final = "This page is still at work; Esc stops that."
 
 
 def do_on_page(app: OverlayApp, work: Callable[[], object]) -> None:
@@ -27,6 +30,9 @@ async def _close_overlays(app: OverlayApp) -> bool:
     for _ in range(2 * len(app.screen_stack)):  # Esc hides a field for words first.
         over = app.screen
         if not isinstance(over, OverlayScreen) or over.is_modal:
+            break
+        if not over.check_action("close", ()):
+            app.notify(AT_WORK, markup=False)
             break
         over.action_close()
         if closing := [one for one in over.workers if one.node is over and one.group == "close"]:

@@ -29,7 +29,7 @@ class GuardedCommandPalette(CommandPalette):
 
     _has_chosen = False
     _kept: str | None = None
-    """The command that keeps the cursor while the same words are searched again."""
+    """The command that keeps the cursor while the same words are searched again, also where it is gone."""
 
     @property
     def _has_list(self) -> bool:
@@ -52,6 +52,13 @@ class GuardedCommandPalette(CommandPalette):
             with suppress(WorkerError):  # replaced by a search for more words
                 await search.wait()
         if self._has_list:
+            self._point_or_run()
+
+    def _point_or_run(self) -> None:
+        """Run the command with the cursor; Textual runs the only other one where there is no cursor."""
+        if self._kept is not None and self.query_one(CommandList).highlighted is None:
+            self._action_cursor_down()
+        else:
             self._select_or_command()
 
     def search_again(self) -> None:
@@ -61,7 +68,8 @@ class GuardedCommandPalette(CommandPalette):
         """
         if self._has_list and not self._has_chosen:
             cursor = self.query_one(CommandList).highlighted
-            self._kept = None if cursor is None else self._title(cursor)
+            if cursor is not None:
+                self._kept = self._title(cursor)
             self._cancel_gather_commands()
             self._gather_commands(self.query_one(CommandInput).value.strip())
 
@@ -122,10 +130,10 @@ class GuardedCommandPalette(CommandPalette):
     @on(Input.Submitted)
     @on(Button.Pressed)
     def _choose_once(self, event: OptionList.OptionSelected | Input.Submitted | Button.Pressed) -> None:
-        is_early = isinstance(event, Input.Submitted) and self._search is not None
-        if (self._has_chosen or is_early) and is_enabled(Part.COMMAND_PALETTE):
+        is_enter = isinstance(event, Input.Submitted)
+        if (self._has_chosen or is_enter) and is_enabled(Part.COMMAND_PALETTE):
             event.stop()
             event.prevent_default()
-            if is_early and not self._has_chosen:
-                self._submit_once_found()
+            if is_enter and not self._has_chosen:
+                self._point_or_run() if self._search is None else self._submit_once_found()
         self._has_chosen = self._has_chosen or isinstance(event, OptionList.OptionSelected)

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Collection
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -200,9 +201,27 @@ async def test_a_call_of_unknown_price_is_asked_about_once_a_ceiling_is_passed(t
     refused = (await call(way)).error
     assert refused is not None
     assert refused.message == (
-        "The price of this call is unknown, and the $1.00 spent today, are more than your ceiling of $0.50; "
+        "The price of this call is unknown, and with the $1.00 spent today, your ceiling of $0.50 is passed; "
         "nothing was sent."
     )
     guard.go_on(SESSION_ID)
     assert (await call(way)).error is None
     assert billed.calls == 3
+
+
+async def test_a_call_that_is_stopped_while_other_windows_are_told_of_it_takes_no_room_there() -> None:
+    store, told = MemoryStore(MemoryDatabase()), asyncio.Event()
+
+    async def tell(amount: Decimal, day: date) -> Decimal:
+        others = await store.tell_open_costs(amount, day)
+        if amount:
+            told.set()
+            await asyncio.Event().wait()  # the answer of the server is late
+        return others
+
+    guard = CeilingGuard(Ceilings(day=FORECAST), store.spent, lambda: NOW, tell)
+    admission = asyncio.create_task(guard.admit(asked(), ArtifactId(new_uuid()), [FORECAST]))
+    await told.wait()
+    admission.cancel()
+    await until_still()
+    assert list(store.database.open_costs.values()) == [0]

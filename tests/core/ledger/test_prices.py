@@ -61,7 +61,7 @@ CALL = Usage(input_tokens=10_000, cached_tokens=8_000, output_tokens=800, reason
 
 
 async def quoted(address: str | None, model: str, tokens: int = 10_000) -> Quote | None:
-    return await PriceBook().quote(address, "", (model,), NOVEMBER, tokens)
+    return await PriceBook().quote(address, "", (model,), NOVEMBER, tokens, 1_000)
 
 
 @pytest.mark.parametrize(("address", "model", "dollars"), TABLE, ids=[model for _, model, _ in TABLE])
@@ -92,7 +92,8 @@ async def test_a_long_input_costs_what_long_inputs_cost(tokens: int, dollars: st
     ("model", "dollars"), [("text-embedding-3-small", "0.02"), ("text-embedding-3-large", "0.13")]
 )
 async def test_a_model_of_vectors_costs_what_its_input_does(model: str, dollars: str) -> None:
-    quote = await quoted(OPENAI, model)
+    assert await quoted(OPENAI, model) is None, "what a text by it costs is not known"
+    quote = await PriceBook().quote(OPENAI, "", (model,), NOVEMBER, 10_000, 0)
     assert quote is not None
     assert quote.cost(Usage(input_tokens=1_000_000, output_tokens=0)).amount == Decimal(dollars)
 
@@ -101,7 +102,7 @@ async def test_a_call_costs_what_was_asked_on_its_day() -> None:
     whole = Usage(input_tokens=1_000_000, output_tokens=0)
     book, amounts = PriceBook(), []
     for day in (datetime(2025, 5, 1, tzinfo=UTC), NOVEMBER):
-        quote = await book.quote(OPENAI, "", ("o3",), day, 1_000)
+        quote = await book.quote(OPENAI, "", ("o3",), day, 1_000, 1_000)
         assert quote is not None
         amounts.append(quote.cost(whole).amount)
     assert amounts == [Decimal(10), Decimal(2)]
@@ -144,9 +145,9 @@ OWN = UnitPrices(input=Decimal(1), output=Decimal(2), cached_input=Decimal("0.5"
 async def test_the_prices_of_the_gm_come_first() -> None:
     book = PriceBook({"groq:Llama": OWN, "gpt-5": OWN})
     for address, account, model in ((OPENAI, "groq", "llama"), (OPENAI, "", "gpt-5"), (None, "", "gpt-5")):
-        quote = await book.quote(address, account, (model,), NOVEMBER, 0)
+        quote = await book.quote(address, account, (model,), NOVEMBER, 0, 1_000)
         assert quote == Quote(YOURS, OWN)
-    other = await book.quote(OPENAI, "", ("gpt-5-mini",), NOVEMBER, 0)
+    other = await book.quote(OPENAI, "", ("gpt-5-mini",), NOVEMBER, 0, 1_000)
     assert other is not None
     assert other.source == "genai-prices 0.2.3"
 

@@ -1,7 +1,7 @@
 """What every store promises about money: costs come back to the last digit, and are summed exactly."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
@@ -22,6 +22,7 @@ from tests.store.contract.conftest import OpenWindow
 pytestmark = pytest.mark.anyio
 
 PRICES = UnitPrices(input=Decimal("1.25"), output=Decimal(10), cached_input=Decimal("0.125"))
+DAY = date(2026, 10, 31)
 COSTS = [
     Cost(amount=Decimal("0.011500000000000001"), source="genai-prices 0.2.3", prices=PRICES),
     Cost(amount=Decimal("0.1"), source=PROVIDER),
@@ -100,14 +101,24 @@ async def test_a_window_knows_what_calls_of_the_others_may_cost_until_these_end(
     store: SessionStore, open_window: OpenWindow
 ) -> None:
     second, third = await open_window(), await open_window()
-    assert await store.tell_open_costs(Decimal("0.5")) == 0
-    assert await second.tell_open_costs(Decimal("0.00001")) == Decimal("0.5")
-    assert await third.tell_open_costs(Decimal(0)) >= Decimal("0.50001"), "rounded up, if at all"
-    assert await store.tell_open_costs(Decimal("0.25")) <= Decimal("0.0001")
-    assert await second.tell_open_costs(Decimal(0)) == Decimal("0.25")
-    assert await second.tell_open_costs(Decimal("0.5")) == Decimal("0.25")
-    assert await store.tell_open_costs(Decimal("0.5")) == Decimal("0.5"), "the same amount in two windows"
-    assert await second.tell_open_costs(Decimal("0.5")) == Decimal("0.5")
+    assert await store.tell_open_costs(Decimal("0.5"), DAY) == 0
+    assert await second.tell_open_costs(Decimal("0.00001"), DAY) == Decimal("0.5")
+    assert await third.tell_open_costs(Decimal(0), DAY) >= Decimal("0.50001"), "rounded up, if at all"
+    assert await store.tell_open_costs(Decimal("0.25"), DAY) <= Decimal("0.0001")
+    assert await second.tell_open_costs(Decimal(0), DAY) == Decimal("0.25")
+    assert await second.tell_open_costs(Decimal("0.5"), DAY) == Decimal("0.25")
+    assert await store.tell_open_costs(Decimal("0.5"), DAY) == Decimal("0.5"), "one amount in two windows"
+    assert await second.tell_open_costs(Decimal("0.5"), DAY) == Decimal("0.5")
     await second.aclose()
-    assert await store.tell_open_costs(Decimal("1e9")) == 0
-    assert await third.tell_open_costs(Decimal(0)) > 200_000, "more than any ceiling that is ever meant"
+    assert await store.tell_open_costs(Decimal("1e9"), DAY) == 0
+    assert await third.tell_open_costs(Decimal(0), DAY) > 5_000, "more than any ceiling that is ever meant"
+
+
+async def test_what_calls_of_a_window_may_cost_counts_in_others_on_their_day_alone(
+    store: SessionStore, open_window: OpenWindow
+) -> None:
+    second = await open_window()
+    await store.tell_open_costs(Decimal("0.5"), DAY)
+    assert await second.tell_open_costs(Decimal("0.25"), DAY + timedelta(days=1)) == 0
+    assert await store.tell_open_costs(Decimal("0.5"), DAY + timedelta(days=1)) == Decimal("0.25")
+    assert await second.tell_open_costs(Decimal("0.25"), DAY) == 0, "the same amount of another day"

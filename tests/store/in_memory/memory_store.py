@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
 from types import coroutine
@@ -50,6 +50,7 @@ class MemoryDatabase:
     followers: list[tuple[SessionId, asyncio.Event, set[SessionId]]] = field(default_factory=list)
     queue: SharedQueue = field(default_factory=SharedQueue)
     open_costs: dict[int, Decimal] = field(default_factory=dict)
+    open_on: dict[int, date] = field(default_factory=dict)
     """What each window tells the others, by the identity of its store."""
     library: MemoryLibrary = field(init=False)
 
@@ -266,12 +267,11 @@ class MemoryStore:
             ]
         )
 
-    async def tell_open_costs(self, amount: Decimal) -> Decimal:
+    async def tell_open_costs(self, amount: Decimal, day: date) -> Decimal:
         await give_way()
-        self.database.open_costs[id(self)] = amount
-        return sum(
-            (theirs for window, theirs in self.database.open_costs.items() if window != id(self)), Decimal(0)
-        )
+        self.database.open_costs[id(self)], self.database.open_on[id(self)] = amount, day
+        others = (window for window, of in self.database.open_on.items() if window != id(self) and of == day)
+        return sum((self.database.open_costs[window] for window in others), Decimal(0))
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         contents = (await self._found(session_id)).contents
@@ -314,6 +314,7 @@ class MemoryStore:
     async def aclose(self) -> None:
         self.is_closed = True
         self.database.open_costs.pop(id(self), None)
+        self.database.open_on.pop(id(self), None)
         for lease in self._leases:
             await lease.aclose()
 

@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import psycopg
 import pytest
 
-from db.store import PostgresStore
+from db.store import PostgresStore, open_store
 from tests.core.values.bank import fact
 from tests.store import chapters
 from tests.store.chapters import until
@@ -104,3 +106,26 @@ async def test_a_change_that_the_server_undoes_after_a_deadlock_is_made_once_the
         await asyncio.to_thread(other.execute, lock, (both[0].id,))  # Each waits for the other now.
     await changing
     assert {item.version for item in await store.bank.items(session.id, with_all=True)} == {2}
+
+
+async def test_what_a_stopped_call_was_to_cost_is_not_left_with_the_server(
+    store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute, today = psycopg.AsyncConnection.execute, date(2026, 10, 31)
+
+    async def stopped(connection: Any, query: Any, *others: Any, **options: Any) -> Any:
+        answer = await execute(connection, query, *others, **options)
+        if "pg_advisory_lock(" in query:
+            raise asyncio.CancelledError
+        return answer
+
+    await store.tell_open_costs(Decimal("0.25"), today)
+    monkeypatch.setattr(psycopg.AsyncConnection, "execute", stopped)
+    with pytest.raises(asyncio.CancelledError):
+        await store.tell_open_costs(Decimal("0.5"), today)
+    monkeypatch.undo()
+    await store.tell_open_costs(Decimal("0.5"), today)
+    await store.tell_open_costs(Decimal(0), today)
+    other = await open_store(url)
+    assert await other.tell_open_costs(Decimal(0), today) == 0
+    await other.aclose()

@@ -13,6 +13,7 @@ from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScr
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.play.scene.line_modals import NarrationModal
 from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.shell.palette import TAB_ACTIONS
 from storyengine_tui.textual_ext.parts import Part
 from tests.tui.engine_app import Desktop, make_active, make_draft, until
 
@@ -101,3 +102,24 @@ async def test_of_commands_with_the_same_word_those_of_the_tab_that_shows_come_f
             assert offered(app)[0] == first
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is app.chapter)
+
+
+@pytest.mark.needs(Part.COMMAND_PALETTE)
+async def test_an_enter_for_a_command_that_is_gone_runs_no_other_whatever_changes_then(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        await pilot.press("ctrl+p", *"line")
+        await until(pilot, lambda: cursor_of(app) == "Add a line")
+        may_do, gone = app.chapter.may_do, {"add_line"}
+        monkeypatch.setattr(app.chapter, "may_do", lambda tab, act: act not in gone and may_do(tab, act))
+        app.chapter.refresh_bindings()
+        await until(pilot, lambda: "Add a line" not in offered(app))
+        others = set(offered(app))
+        gone |= {action for _, action, name, _ in TAB_ACTIONS if name in others - {"New scene"}}
+        app.chapter.refresh_bindings()
+        await until(pilot, lambda: set(offered(app)) != others)
+        assert cursor_of(app) is None
+        await pilot.press("enter")
+        await pilot.pause()
+        assert isinstance(app.screen, CommandPalette)

@@ -83,11 +83,14 @@ async def test_a_note_for_help_with_a_text_is_as_it_was_typed_before_the_program
         screen.query_one("#note").focus()
         await pilot.press(*"Darker")
     async with desktop.window() as (pilot, app):
-        screen = await helped(pilot)
-        assert screen.query_one("#note", LineField).text == "Darker"
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is app.chapter)
-        assert not list(desktop.paths.data.glob("note-*"))
+        world, chapter = (app.chapter.query_one(f"SetupPane {name}") for name in ("#world", "#chapter"))
+        for text, note in ((chapter, ""), (world, "Darker")):
+            text.focus()
+            screen = await helped(pilot)
+            assert screen.query_one("#note", LineField).text == note, "it is for one text"
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is app.chapter)
+        assert not list(desktop.paths.data.glob("note*"))
 
 
 @pytest.mark.parametrize("kept", ["{", "[]", '{"short": 3, "other": "x"}', "[" * 3000])

@@ -75,7 +75,8 @@ class AssistScreen(OverlayScreen[Taken]):
         self._helped = area.helped
         self._text = area.text
         self._limit: int = getattr(session.snapshot.session.limits, self._helped.field)
-        self._kept = KeptText.of("note", session.id, configuration.paths.data)
+        of = f"{self._helped.field}.{self._helped.slot or 0}"
+        self._kept = KeptText.of(f"note.{of}", session.id, configuration.paths.data)
         self._asked: AssistRequest | None = None
         self._proposal: SuggestedText | None = None
         self._request: BackgroundRequest | None = None

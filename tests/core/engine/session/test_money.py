@@ -1,5 +1,6 @@
 """What the GM is asked about a ceiling, while a call that was refused at it waits."""
 
+from datetime import date
 from decimal import Decimal
 
 import pytest
@@ -37,7 +38,7 @@ async def test_other_windows_are_told_what_a_prompt_may_cost_until_its_reply_is_
 ) -> None:
     told: list[Decimal] = []
 
-    async def tell(_: MemoryStore, amount: Decimal) -> Decimal:
+    async def tell(_: MemoryStore, amount: Decimal, __: date) -> Decimal:
         told.append(amount)
         return Decimal(0)
 
@@ -53,7 +54,7 @@ async def test_a_ceiling_that_is_reached_between_two_replies_leaves_what_was_pai
 ) -> None:
     of_others = [Decimal(0)]
 
-    async def tell(_: MemoryStore, __: Decimal) -> Decimal:
+    async def tell(*_: object) -> Decimal:
         return of_others.pop() if of_others else Decimal(100)
 
     async with paid() as (_, session, _alone):

@@ -14,6 +14,7 @@ from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.setup.assist.assist_screen import AssistScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
+from storyengine_tui.shell.way_back import AT_WORK
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.conftest import PicturesMatch
@@ -262,3 +263,18 @@ def test_picture_of_a_proposal_that_failed(desktop: Desktop, pictures_match: Pic
         await until(pilot, lambda: "tries again" in said(screen))
 
     assert pictures_match(desktop.app(), run_before=show)
+
+
+async def test_a_command_of_the_palette_does_not_drop_a_proposal_that_is_being_written(
+    desktop: Desktop, gate: Gate
+) -> None:
+    desktop.script = script(text=ANSWER, between_tokens=1)
+    async with desktop.window(make_draft) as (pilot, app):
+        screen = await helped(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: proposed(screen))
+        await pilot.press("ctrl+p", *"add a secret", "enter")
+        await until(pilot, lambda: any(AT_WORK in one.message for one in app._notifications))
+        assert app.screen is screen
+        gate.open()
+        await until(pilot, lambda: can_take(screen))
