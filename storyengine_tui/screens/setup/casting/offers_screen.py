@@ -165,7 +165,7 @@ class OffersScreen(ListScreen[None, OfferRow]):
             await self._apply_offer(offer, text)
 
         if room > 0:
-            kept = self._kept_text(f"shorten.{offer.word}.{self._slot.slot}")
+            kept = self._kept_text(f"shorten.{offer.word}.{self._slot.profile.character_id}")
             modal = ShortenModal(apply, room, offer.text, kept, what=offer.title.lower())
             self.app.push_screen(modal, self._show_after)
         else:
