@@ -37,7 +37,7 @@ LAYOUT_TIMEOUT_SECONDS: Final = 2.0
 TALL: Final = 36
 """Rows of a terminal from which on fields are higher."""
 MOST_ROUNDS: Final = 5
-"""Times that pages are stored again, since something was typed meanwhile, before that is left to autosave."""
+"""Rounds of storing at most: a chapter can be left also where a key is held down all the while."""
 BEHIND: Final = "behind"
 """The layer of a page that is laid out but covered."""
 

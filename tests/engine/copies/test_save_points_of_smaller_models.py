@@ -15,7 +15,7 @@ from tests.engine.windows import CHOICES, chapter, done, engine_on, failing, pla
 
 pytestmark = pytest.mark.anyio
 
-LONG = "The ice sings under the boards of the pier while nobody looks. " * 60
+LONG = "The ice sings under the boards of the pier before it is light. " * 60
 SMALLER = ModelAssignments(
     {
         **CHOICES,

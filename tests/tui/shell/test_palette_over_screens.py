@@ -56,23 +56,6 @@ async def test_a_palette_that_is_opened_while_the_database_starts_offers_all_onc
         assert cursor_of(app) == "Quit"
 
 
-@pytest.mark.needs(Part.COMMAND_PALETTE)
-async def test_a_command_that_becomes_impossible_leaves_the_palette_and_takes_the_cursor_along(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with desktop.window(make_active) as (pilot, app):
-        await pilot.press("ctrl+p", *"line")
-        await until(pilot, lambda: offered(app)[:1] == ["Add a line"])
-        await until(pilot, lambda: cursor_of(app) == "Add a line")
-        may_do = app.chapter.may_do
-        monkeypatch.setattr(app.chapter, "may_do", lambda tab, act: act != "add_line" and may_do(tab, act))
-        app.chapter.refresh_bindings()
-        await until(pilot, lambda: "Add a line" not in offered(app))
-        assert offered(app)[:1] == ["New scene"]
-        # Enter was meant for the line, and begins no scene.
-        assert cursor_of(app) is None
-
-
 @pytest.mark.parametrize(
     "keys", [("f7",), ("f5",), ("f5", "slash", "a"), ("f6",), ("f7", "ctrl+p", *"chapters", "enter")]
 )
@@ -105,7 +88,7 @@ async def test_of_commands_with_the_same_word_those_of_the_tab_that_shows_come_f
 
 
 @pytest.mark.needs(Part.COMMAND_PALETTE)
-async def test_an_enter_for_a_command_that_is_gone_runs_no_other_whatever_changes_then(
+async def test_a_command_that_becomes_impossible_leaves_the_palette_and_its_enter_runs_no_other(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with desktop.window(make_active) as (pilot, app):
@@ -115,6 +98,8 @@ async def test_an_enter_for_a_command_that_is_gone_runs_no_other_whatever_change
         monkeypatch.setattr(app.chapter, "may_do", lambda tab, act: act not in gone and may_do(tab, act))
         app.chapter.refresh_bindings()
         await until(pilot, lambda: "Add a line" not in offered(app))
+        assert offered(app)[:1] == ["New scene"]
+        assert cursor_of(app) is None
         others = set(offered(app))
         gone |= {action for _, action, name, _ in TAB_ACTIONS if name in others - {"New scene"}}
         app.chapter.refresh_bindings()

@@ -45,6 +45,14 @@ async def helped(pilot: Pilot[Any]) -> AssistScreen:
     return screen
 
 
+async def written(pilot: Pilot[Any]) -> AssistScreen:
+    """Open the help with the text in focus, and wait until a proposal is being written."""
+    screen = await helped(pilot)
+    await pilot.press("c")
+    await until(pilot, lambda: proposed(screen))
+    return screen
+
+
 def proposed(screen: AssistScreen) -> str:
     return screen.query_one("#proposed", CappedTextArea).text
 
@@ -119,9 +127,7 @@ async def test_esc_stops_a_call_and_it_is_on_record(
 ) -> None:
     desktop.script = script(text=ANSWER, between_tokens=1)
     async with desktop.window(make_draft) as (pilot, app):
-        screen = await helped(pilot)
-        await pilot.press("c")
-        await until(pilot, lambda: proposed(screen))
+        screen = await written(pilot)
         assert "writes a proposal" in screen_text(app)
         assert not can_take(screen)
         assert app.session is not None
@@ -270,9 +276,7 @@ async def test_a_command_of_the_palette_does_not_drop_a_proposal_that_is_being_w
 ) -> None:
     desktop.script = script(text=ANSWER, between_tokens=1)
     async with desktop.window(make_draft) as (pilot, app):
-        screen = await helped(pilot)
-        await pilot.press("c")
-        await until(pilot, lambda: proposed(screen))
+        screen = await written(pilot)
         await pilot.press("ctrl+p", *"add a secret", "enter")
         await until(pilot, lambda: any(AT_WORK in one.message for one in app._notifications))
         assert app.screen is screen
