@@ -3,17 +3,58 @@
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import OptionList, Static
 
 from core.domain.requests.request import NarrativeRequest, Request
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
 from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
 from storyengine_tui.screens.narrative.narrative_view import NarrativeView, uses_audiences
 from storyengine_tui.screens.shared.session_tab import SessionTab
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
+
+EFFECT = (
+    "The writer is given what this character has witnessed and knows, and nothing else. Enter builds a new "
+    "version; those that exist stay."
+)
+
+
+class ViewpointModal(BoxModal[Slot]):
+    """Ends with a character; Esc ends with none."""
+
+    AUTO_FOCUS = "OptionList"
+    HELP = f"The chapter from one character's viewpoint. {EFFECT}"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Cancel")]
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._roster = session.roster
+
+    def compose(self) -> ComposeResult:
+        """Compose what it does, and the characters."""
+        rows = [Content(f"{slot.value} {name}") for slot, name in self._roster]
+        with Vertical(classes="dialog--box"):
+            yield Static("From whose viewpoint is the chapter written?", classes="dialog--title")
+            yield Static(EFFECT, classes="dialog--text")
+            yield GuardedOptionList(*rows, id="viewpoints", markup=False, compact=True)
+            yield Static("↑ ↓ and Enter choose · Esc changes nothing", classes="dialog--muted")
+
+    @on(OptionList.OptionSelected)
+    def _choose(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.dismiss(self._roster[event.option_index][0])
 
 
 @dataclass(eq=False)
@@ -47,8 +88,6 @@ class Viewpoints:
 
     def ask(self) -> None:
         """Ask as which character the chapter is written, and build that version."""
-        from storyengine_tui.screens.narrative.viewpoint_modal import ViewpointModal
-
         session = self._page.session
         dialog = ViewpointModal(session.snapshot.session)
         self._page.ask_for(dialog, partial(self._build, session), group="build")

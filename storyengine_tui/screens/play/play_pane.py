@@ -1,6 +1,7 @@
 """Tab 2: the transcript, and the composer that prompts the characters (design 9 and 10)."""
 
-from typing import ClassVar
+from contextlib import suppress
+from typing import ClassVar, Final
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -9,11 +10,13 @@ from textual.containers import Horizontal
 from textual.reactive import var
 from textual.widgets import Button, Static
 
+from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, SummaryRequest
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.sync import notifications
+from core.ledger.sums import dollars
 from core.text.numbers import counted
 from storyengine_tui.screens.play.actions.bank_actions import BankActions
 from storyengine_tui.screens.play.actions.page_actions import (
@@ -30,8 +33,6 @@ from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.screens.play.composer.prompt_queue import PromptQueue
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.failure_banners import FailureBanners
-from storyengine_tui.screens.play.forecast import spent_text
-from storyengine_tui.screens.play.play_help import HELP, KEYS
 from storyengine_tui.screens.play.play_view import PlayView, adds, play_view
 from storyengine_tui.screens.play.scene import hearing_view, stage_view
 from storyengine_tui.screens.play.takes_view import COMMANDS, takes_view
@@ -44,11 +45,32 @@ from storyengine_tui.widgets.panel_switcher import SlotEntries
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from storyengine_tui.widgets.widget_message import ActionRequested
 
+KEYS: Final = "Tab, then a digit, picks a panel · PgUp and PgDn scroll"
+
 
 class PlayPane(SessionTab):
     """The page on which the chapter is played."""
 
-    HELP = HELP
+    HELP = (
+        "Type what happens and press Enter: one character answers. The next panel shows then; any other can "
+        "be picked. A prompt that is sent while a reply is written waits its turn and can be taken back.\n\n"
+        "The dashed line in the transcript shows how far structured memory has come. The figure below counts "
+        "the characters that are shown: the newest 60,000. The chapter itself may be longer, and nothing of "
+        "it is lost.\n\n"
+        "The newest reply can be written again (F9) as often as you like: every take stays, and Left and "
+        "Right in an empty panel choose the one that counts. Ctrl+O takes the newest prompt back, again and "
+        "again if need be, with its text in its panel to edit and send; Redo (Alt+O) is offered until you "
+        "send. The palette (Ctrl+P) also has another model for one take, a correction by hand, and a "
+        "branch.\n\n"
+        "Everyone hears everything, until you choose with Ctrl+L who hears a prompt, or who is in the scene "
+        "from now on. F12 shows the story as one character sees it, then the next; Esc shows everything "
+        "again. Alt+S lets several characters answer one prompt, in turn. Alt+D rolls dice. In the palette: "
+        "a line without a prompt, a secret to reveal, what a character is given next, who is away for a "
+        "while, and who may act without words or say nothing; W on the transcript shows you why.\n\n"
+        "With the cursor in the transcript (Shift+Tab, then V), K has a line always sent to those who "
+        "witnessed it, then never to any model, then as usual. New scene, in the palette, lets recent "
+        "context begin afresh."
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "branch_here", "Branch here"),
         Binding("k", "mark_here", "Always, never, as usual", show=False),
@@ -247,10 +269,15 @@ class PlayPane(SessionTab):
             run_in_background(self, work, group="forecast", exclusive=True)
 
     async def _forecast(self, view: PlayView) -> None:
-        session = self.session
-        text = await spent_text(session, view, self.composer.shown)
+        session, area, amount = self.session, self.composer.shown, None
+        slot, typed, then = view.session.next_slot, "", tuple[Slot, ...]()
+        if area is not None:
+            slot, typed, then = area.slot, area.text, area.then
+        if view.running is None and not view.why_read_only:
+            with suppress(StoryEngineError):  # The prompt itself says what is wrong.
+                amount = await session.money.of_prompt(slot, typed, then)
         if self.shows(session):
-            self.reading.show_spent(text)
+            self.reading.show_spent(f"{view.spent} · next up to {dollars(amount)}" if amount else view.spent)
 
     def show_expected(self, request_id: RequestId, expected: str) -> None:
         """Show how long a summary may take."""

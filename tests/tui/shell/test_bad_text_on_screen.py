@@ -23,7 +23,7 @@ from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.chapters.save_points_screen import SavePointsScreen
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
-from storyengine_tui.screens.narrative.revisions.correction_modal import CorrectionModal
+from storyengine_tui.screens.narrative.revisions.revision_modals import CorrectionModal
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.screens.setup.secrets.secret_screen import SecretScreen
 from storyengine_tui.shell.app import StoryEngineApp

@@ -15,8 +15,7 @@ from storyengine_tui.screens.calls.queue.queue_view import PromptModal
 from storyengine_tui.screens.library.cast.character_modals import IdentityModal
 from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
 from storyengine_tui.screens.models.permission.fetch_modal import FetchModal
-from storyengine_tui.screens.narrative.revisions.correction_modal import CorrectionModal
-from storyengine_tui.screens.narrative.revisions.revision_modals import BlockModal
+from storyengine_tui.screens.narrative.revisions.revision_modals import BlockModal, CorrectionModal
 from storyengine_tui.screens.play.actions.take_modals import ReplyModal
 from storyengine_tui.screens.setup.casting.compare_screen import ShortenModal
 from storyengine_tui.screens.setup.lock_modal import LockModal

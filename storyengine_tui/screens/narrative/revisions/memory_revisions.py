@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import RequestState
+from core.domain.session.limits import LONGEST_CORRECTIONS
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock
@@ -17,7 +18,6 @@ from core.text.numbers import counted
 from storyengine_tui.screens.narrative.memory.block_reader import BlockReader
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.revisions.comparison import revisions_of
-from storyengine_tui.screens.narrative.revisions.correction_modal import NO_ROOM, CorrectionModal
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm, MemoryMarks, title_of
 
@@ -53,6 +53,10 @@ NOT_A_BLOCK = (
 NOT_ALL = "This is what one character knows; Esc shows all of memory, which can be changed."
 NOT_STALE = "No block was made from older memory; there is nothing to rebuild."
 NO_LOCKS = "No canon is in memory yet; there is nothing to pin or strike."
+NO_ROOM = (
+    f"The corrections of this chapter have {LONGEST_CORRECTIONS:,} characters together, and no more fit: "
+    "each of them is sent with every call."
+)
 NOT_READABLE = "A line of canon is chosen in the readable form: 1 shows it."
 CHOOSE_LOCK = "The cursor is on a line of canon: the arrow keys choose another, p pins it, x strikes it."
 
@@ -101,6 +105,8 @@ class MemoryRevisions:
 
     def correct(self, room: int, roster: Sequence[tuple[Slot, str]]) -> None:
         """Ask for a correction of canon, which the dialog stores; `room` is how long it may be."""
+        from storyengine_tui.screens.narrative.revisions.revision_modals import CorrectionModal
+
         session = self._page.session
         if not session.can(Command.CORRECT_CANON):
             return

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.reactive import var
-from textual.widgets import Static
+from textual.content import Content
+from textual.reactive import reactive, var
+from textual.widgets import Button, Static
 
 from core.domain.bank.item import Item
 from core.domain.ids import RequestId
@@ -23,14 +24,14 @@ from storyengine_tui.screens.play.play_view import PlayView, numbered, progress_
 from storyengine_tui.screens.play.scene.hearing_view import mark_of
 from storyengine_tui.screens.play.scene.sent_view import marks_of
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
-from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
-from storyengine_tui.screens.play.transcript.quote_marks import QuoteMarks
-from storyengine_tui.screens.play.transcript.take_line import TakeLine
+from storyengine_tui.screens.play.takes_view import TakeButton
+from storyengine_tui.screens.play.transcript.played_events import PlayedEvents, QuoteMarks
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.capped_text_area import CharCounter
 from storyengine_tui.widgets.reading.transcript_lines import SourcePos
 from storyengine_tui.widgets.reading.transcript_view import NO_MARKS, TranscriptView
 from storyengine_tui.widgets.text_line import show_line
+from storyengine_tui.widgets.widget_message import ActionRequested
 
 
 @dataclass(slots=True)
@@ -62,6 +63,39 @@ class MoreBelow(Static):
     """Says that the end is out of view; a click scrolls there."""
 
     ALLOW_SELECT = False
+
+
+class TakeLine(Horizontal, can_focus_children=False):
+    """Takes no room, and has no widgets, while there is one take and nothing is undone.
+
+    Each button has a key, so none is on the way from a panel to the transcript.
+    """
+
+    view: var[PlayView | None] = var(None, init=False)
+    content: reactive[tuple[str, tuple[TakeButton, ...]]] = reactive(("", ()), recompose=True)
+    """The line and its buttons."""
+
+    def compose(self) -> ComposeResult:
+        """Compose the line and its buttons, if there is something to say."""
+        line, buttons = self.content
+        if not line:
+            return
+        yield Static(Content(line), classes="takes--line")
+        for button in buttons:
+            yield Button(button.label, name=button.action, compact=True, disabled=not button.is_possible)
+
+    def watch_view(self, view: PlayView | None) -> None:
+        """Show the takes; a window that only reads has no buttons."""
+        if view is None:
+            return
+        self.content = (view.takes.line, view.takes.buttons if view.is_writer else ())
+        self.display = bool(view.takes.line)
+
+    @on(Button.Pressed)
+    def _request(self, event: Button.Pressed) -> None:
+        event.stop()
+        if event.button.name:
+            self.post_message(ActionRequested(event.button.name))
 
 
 class TranscriptPanel(Vertical):

@@ -16,7 +16,7 @@ from core.providers.scripted.script import Fault, Script
 from core.storage.session_store import WriterInfo
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.screens.narrative.revisions.comparison_screen import ComparisonScreen
-from storyengine_tui.screens.narrative.revisions.correction_modal import CorrectionModal
+from storyengine_tui.screens.narrative.revisions.revision_modals import CorrectionModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from storyengine_tui.widgets.reading.transcript_lines import SourcePos

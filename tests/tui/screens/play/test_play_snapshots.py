@@ -10,7 +10,7 @@ from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.storage.session_store import WriterInfo
 from storyengine_tui.screens.chapter import writer_banner
 from storyengine_tui.screens.play.actions.take_modals import BranchModal, ReplyModal
-from storyengine_tui.screens.play.transcript.take_line import TakeLine
+from storyengine_tui.screens.play.transcript.transcript_panel import TakeLine
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop, make_active
 from tests.tui.rooms.play_table import SCRIPT, Gate, Table

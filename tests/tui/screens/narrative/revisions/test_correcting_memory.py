@@ -14,7 +14,7 @@ from core.domain.prompt_range import PromptRange
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.session.state_machine import Command
 from core.engine.session.session_edits import SessionEdits
-from storyengine_tui.screens.narrative.revisions.correction_modal import EFFECT, CorrectionModal
+from storyengine_tui.screens.narrative.revisions.revision_modals import EFFECT, CorrectionModal
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.system.help_screen import keys_of
 from storyengine_tui.shell.palette import commands_of

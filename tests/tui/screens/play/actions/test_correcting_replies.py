@@ -4,7 +4,7 @@ import pytest
 from textual.widgets import Button, Static
 
 from storyengine_tui.screens.play.actions.take_modals import ReplyModal
-from storyengine_tui.screens.play.transcript.take_line import TakeLine
+from storyengine_tui.screens.play.transcript.transcript_panel import TakeLine
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.engine_app import Desktop

@@ -12,7 +12,7 @@ from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.play.actions.take_modals import ModelOnceModal
 from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
-from storyengine_tui.screens.play.transcript.take_line import TakeLine
+from storyengine_tui.screens.play.transcript.transcript_panel import TakeLine
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.banner import Banner
