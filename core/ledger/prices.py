@@ -1,17 +1,21 @@
 """Prices of models, the GM's own before those of the library, and what calls cost by them (design 18)."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from core.config.models.accounts import labelled
-from core.domain.requests.cost import FREE, LOCAL, PROVIDER, YOURS, Cost, UnitPrices
+from core.domain.requests.cost import FREE, LOCAL, PROVIDER, YOURS, Cost, UnitPrices, is_amount
 from core.domain.requests.request import Usage
-from core.ledger.price_list import kept_prices
 
+if TYPE_CHECKING:
+    from genai_prices.types import ModelPrice
+
+log = logging.getLogger(__name__)
 _ONE: Final = Decimal(1)
 _MILLION: Final = 6
 """Prices are for ten to the power of this many tokens."""
@@ -124,3 +128,63 @@ def forecast_of(quote: Quote | None, input_tokens: int, max_output_tokens: int) 
         output=max(prices.output, prices.reasoning or FREE),
     )
     return amount_of(Usage(input_tokens=input_tokens, output_tokens=max_output_tokens), dearest)
+
+
+def kept_prices(
+    address: str, model: str, at: datetime, input_tokens: int, max_output_tokens: int
+) -> tuple[UnitPrices, str] | None:
+    """Return the library's prices of a model at that time, and its name and version; None if unknown.
+
+    A model of vectors, which writes no tokens, needs no price for them. Some services have other prices for
+    long inputs, so the number of input tokens decides too. Nothing
+    is fetched. Call it in a thread: the import takes a third of a second, and the first lookup as long again.
+    """
+    import genai_prices
+
+    try:
+        # The usage only has to be one that the library can count: of its answer only the prices are used.
+        found = genai_prices.calc_price(
+            genai_prices.Usage(), model, provider_api_url=address, genai_request_timestamp=at
+        )
+    except LookupError:
+        return None
+    except ValueError:
+        log.warning("the library of prices has none that can be used for %s", model, exc_info=True)
+        return None
+    prices = _unit_prices(found.model_price, input_tokens, max_output_tokens)
+    return None if prices is None else (prices, f"genai-prices {genai_prices.__version__}")
+
+
+def _unit_prices(kept: "ModelPrice", input_tokens: int, max_output_tokens: int) -> UnitPrices | None:
+    """Return the prices of tokens; None for a model that is paid for otherwise too, by call or by minute."""
+    read = {
+        name: _price(getattr(kept, key), input_tokens)
+        for name, key in (
+            ("input", "input_mtok"),
+            ("output", "output_mtok"),
+            ("cached_input", "cache_read_mtok"),
+            ("reasoning", "output_reasoning_mtok"),
+        )
+    }
+    if read["input"] is None or kept.requests_kcount is not None:
+        return None
+    if read["output"] is None and max_output_tokens:
+        return None
+    if any(price is not None and not is_amount(price) for price in read.values()):
+        return None
+    return UnitPrices(
+        input=read["input"],
+        output=read["output"] or FREE,
+        cached_input=read["cached_input"],
+        reasoning=read["reasoning"],
+    )
+
+
+def _price(kept: object, input_tokens: int) -> Decimal | None:
+    """Return a price; of one that depends on the length of the input, the one for that length."""
+    from genai_prices.types import TieredPrices
+
+    if isinstance(kept, TieredPrices):
+        beyond = [tier.price for tier in kept.tiers if input_tokens > tier.start]
+        return beyond[-1] if beyond else kept.base
+    return kept if isinstance(kept, Decimal) else None

@@ -134,7 +134,7 @@ def test_screens_and_commands_reach_the_store_through_the_engine() -> None:
     [
         ("openai", "core/providers/openai/provider.py"),
         ("xllamacpp", "core/providers/local/child.py"),
-        ("genai_prices", "core/ledger/price_list.py"),
+        ("genai_prices", "core/ledger/prices.py"),
     ],
 )
 def test_a_heavy_library_has_one_door(library: str, door: str) -> None:

@@ -12,13 +12,12 @@ from enum import Enum, auto
 from functools import partial
 from typing import Final
 
-from core.library.lore.activation.budget import Budget
 from core.library.lore.activation.buffer import ScanBuffer
 from core.library.lore.activation.compiled import LASTING, CompiledEntry
-from core.library.lore.activation.groups import Candidate, losers, score
 from core.library.lore.activation.result import ActiveEntry, Outcome, Reason
 from core.library.lore.activation.rules import Rules, State, Verdict
 from core.library.lore.activation.scene import ActivationInput, ScanSettings
+from core.library.lore.activation.thinning import Budget, Candidate, losers, score
 from core.library.lore.activation.timers import NO_TIMER, Timer, activations, timer_of
 from core.library.macros import Draws, drawn, expand
 
