@@ -3,9 +3,10 @@
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from core.domain.bank.details import FactDetails, StateDetails
+from core.domain.bank.details import Details, FactDetails, StateDetails
 from core.domain.bank.evidence import LONGEST_WORDS
 from core.domain.slot import Slot
+from core.engine.services.bank.changes import NewItem
 from core.providers.base import OutputSchema
 from tests.leaks.canaries import Ledger, audience_of, slots_of, tokens_in
 
@@ -86,11 +87,12 @@ async def change(chapter: "RandomChapter") -> None:
         hearers = chapter._some()
         own = chapter.ledger.new(hearers)
         chapter.ledger.of_bank.add(own)
-        told = {"name": f"The {own}", "text": f"They take {own} in.", "label": audience_of(hearers)}
-        details = chapter.draw.choice([FactDetails(), StateDetails()])
+        kinds: list[Details] = [FactDetails(), StateDetails()]
+        details = chapter.draw.choice(kinds)
         about = None if isinstance(details, FactDetails) else Slot(chapter.draw.choice(chapter.cast))
         session = chapter.session.snapshot.session
-        await chapter._try(bank.add, session, details=details, about=about, **told)
+        added = NewItem(f"The {own}", f"They take {own} in.", details, audience_of(hearers), about)
+        await chapter._try(bank.add, session, added)
     elif what == "undo":
         await chapter._try(bank.undo)
     elif some:

@@ -15,6 +15,7 @@ from core.domain.bank.details import DETAILS_OF, ItemKind
 from core.domain.bank.item import LONGEST_ITEM_NAME, LONGEST_TEXT, MOST_PARTICIPANTS, Item
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.engine.services.bank.changes import NewItem
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.bank.detail_fields import CHOICES, label_of, read, shown, typed_fields
 from storyengine_tui.screens.bank.item_numbers import (
@@ -177,7 +178,7 @@ class AddItemModal(ItemFieldsModal):
     def __init__(
         self,
         session: Session,
-        store: Callable[..., Awaitable[object]],
+        store: Callable[[Session, NewItem], Awaitable[object]],
         kind: ItemKind,
         kept: Draft | None = None,
     ) -> None:
@@ -200,14 +201,9 @@ class AddItemModal(ItemFieldsModal):
         """Store it."""
         audience: Audience = self.query_one(SlotChecks).audience
         details = DETAILS_OF[ItemKind(str(self.query_one("#kind", GuardedSelect).value))]()
-        await self._store(
-            self._session,
-            name=self.text_in("name"),
-            text=self.text_in("text"),
-            details=details,
-            label=audience,
-            about=_slot_of(self.query_one("#about", GuardedSelect).value),
-        )
+        about = _slot_of(self.query_one("#about", GuardedSelect).value)
+        added = NewItem(self.text_in("name"), self.text_in("text"), details, audience, about)
+        await self._store(self._session, added)
         return True
 
 

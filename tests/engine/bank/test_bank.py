@@ -14,6 +14,7 @@ from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.scripts.player import ScriptPlayer
+from core.engine.services.bank.changes import NewItem
 from core.engine.services.bank.service import Bank
 from core.exchange.scripts.chapter_script import ChapterScriptError, parse_chapter_script
 from core.providers.scripted.script import Entry, ScriptMatch
@@ -156,13 +157,13 @@ async def test_a_window_that_only_reads_changes_no_item_nor_does_a_command_meanw
         await session.keeping.keep(is_on=True)
         await play(session, 1)
         here, said = session.snapshot.session, (await session.reads.canon())[1]
-        item = await session.bank.add(here, name="The inn", text="A cellar.", details=FactDetails())
+        item = await session.bank.add(here, NewItem("The inn", "A cellar.", FactDetails()))
         async with window(store, None, session.id, label="second window") as reader:
             changes: list[Callable[[Bank], Awaitable[object]]] = [
                 lambda bank: bank.confirm([item], is_on=False),
                 lambda bank: bank.reject([item]),
                 lambda bank: bank.edit(item, replace(item, text="Two cellars.")),
-                lambda bank: bank.add(here, name="A rule", text="No magic.", details=FactDetails()),
+                lambda bank: bank.add(here, NewItem("A rule", "No magic.", FactDetails())),
                 lambda bank: bank.quote(here, said, said.text),
                 lambda bank: bank.undo(),
             ]

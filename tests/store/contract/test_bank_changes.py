@@ -22,7 +22,14 @@ from core.domain.bank.item import Item, Validation
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.services.bank.changes import FEW_TO_MERGE, NO_WIDER, NO_WORDS, OTHER_CHAPTER, OTHER_KIND
+from core.engine.services.bank.changes import (
+    FEW_TO_MERGE,
+    NO_WIDER,
+    NO_WORDS,
+    OTHER_CHAPTER,
+    OTHER_KIND,
+    NewItem,
+)
 from core.engine.services.bank.service import NO_BANK, Bank
 from core.engine.services.bank.undo import NOTHING_TO_REDO, NOTHING_TO_UNDO
 from core.storage.changes import Changes
@@ -152,7 +159,7 @@ async def test_the_words_of_the_gm_are_kept_and_the_label_stays(
         await bank.edit(edited, replace(edited, text=" \n"))
     with pytest.raises(IllegalCommandError, match="a name of 1 to 200 characters"):
         await bank.edit(edited, replace(edited, name="x" * 201))
-    own = await bank.add(session, name="A rule", text="No magic.", details=FactDetails(), label=KARA)
+    own = await bank.add(session, NewItem("A rule", "No magic.", FactDetails(), KARA))
     assert (await bank.edit(own, replace(own, text="No magic at all.", label=EVERYONE))).label == KARA
 
 
@@ -228,7 +235,7 @@ async def test_an_item_that_nobody_would_know_is_refused(store: SessionStore) ->
     absent = Audience.of(set(Slot) - set(session.slots))
     for label in (NOBODY, absent):
         with pytest.raises(IllegalCommandError, match="No character would know it"):
-            await bank.add(session, name="A rule", text="No magic.", details=FactDetails(), label=label)
+            await bank.add(session, NewItem("A rule", "No magic.", FactDetails(), label))
     assert not await bank.items(with_all=True)
 
 
@@ -285,9 +292,7 @@ async def test_a_thread_is_closed_and_no_model_opens_it_again(store: SessionStor
 
 async def test_the_gm_adds_an_item_which_undo_takes_out_and_redo_brings_back(store: SessionStore) -> None:
     bank, session = await bank_of(store)
-    added = await bank.add(
-        session, name="The inn", text="It has a cellar.", details=PlaceDetails(), label=KARA
-    )
+    added = await bank.add(session, NewItem("The inn", "It has a cellar.", PlaceDetails(), KARA))
     assert (added.take, added.label, added.validation) == (None, KARA, Validation.CONFIRMED)
     assert list(await bank.items()) == [added]
     await bank.undo()
@@ -295,7 +300,7 @@ async def test_the_gm_adds_an_item_which_undo_takes_out_and_redo_brings_back(sto
     await bank.redo()
     assert [item.name for item in await bank.items()] == ["The inn"]
     with pytest.raises(IllegalCommandError, match=NO_BANK):
-        await bank.add(replace(session, keeps_bank=False), name="a", text="b", details=FactDetails())
+        await bank.add(replace(session, keeps_bank=False), NewItem("a", "b", FactDetails()))
 
 
 async def test_words_of_an_event_become_a_quote_for_those_who_heard_them(store: SessionStore) -> None:

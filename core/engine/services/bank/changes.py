@@ -1,7 +1,7 @@
 """Applies the GM's changes to an item; pure. Each makes one version of it (design 15)."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import reduce
 from typing import Any, Final
@@ -13,7 +13,7 @@ from core.domain.bank.evidence import LONGEST_WORDS, Evidence, find_words
 from core.domain.bank.item import LONGEST_ITEM_NAME, MOST_EVIDENCE, Item, ItemOrigin, Validation
 from core.domain.bank.joining import filled, proved_by
 from core.domain.errors import IllegalCommandError
-from core.domain.ids import ItemId, SessionId, new_uuid
+from core.domain.ids import ItemId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
@@ -142,33 +142,26 @@ def merged(items: Sequence[Item]) -> list[Item]:
     return [goes_on, *(replace(item, merged_into=kept.id) for item in others)]
 
 
-def own_item(
-    session: Session,
-    now: datetime,
-    *,
-    name: str,
-    text: str,
-    details: Details,
-    label: Audience = EVERYONE,
-    about: Slot | None = None,
-) -> Item:
+@dataclass(frozen=True, slots=True)
+class NewItem:
+    """Words of an item that the GM adds, with those who know it and the character that it is about."""
+
+    name: str
+    text: str
+    details: Details
+    label: Audience = EVERYONE
+    about: Slot | None = None
+
+
+def own_item(session: Session, now: datetime, added: NewItem) -> Item:
     """Return an item that the GM adds: it is confirmed, and no prompt takes it back.
 
     Raises IllegalCommandError where no one of the cast is in the label.
     """
-    if frozenset(label).isdisjoint(session.slots):
+    if frozenset(added.label).isdisjoint(session.slots):
         raise IllegalCommandError(NOBODY_KNOWS)
-    return _own(
-        session.id,
-        now,
-        name=clean_line(name).strip(),
-        text=clean(text).strip(),
-        details=_cleaned(details),
-        label=label,
-        about=about,
-        prompt_index=session.prompt_index,
-        take=None,
-    )
+    words = clean_line(added.name).strip(), clean(added.text).strip(), _cleaned(added.details)
+    return _own(session, now, NewItem(*words, added.label, added.about), session.prompt_index)
 
 
 def quote_of(session: Session, event: Event, words: str, now: datetime, items: Iterable[Item] = ()) -> Item:
@@ -183,7 +176,7 @@ def quote_of(session: Session, event: Event, words: str, now: datetime, items: I
     said = event.text[start:end]
     if len(said) > LONGEST_WORDS:
         raise IllegalCommandError(NO_WORDS)
-    speaker = GM if event.slot is None else session.name_of(event.slot)
+    speaker = head(clean_line(GM if event.slot is None else session.name_of(event.slot)), LONGEST_ITEM_NAME)
     proof = Evidence(
         prompt_index=event.prompt_index,
         take=event.take,
@@ -192,50 +185,26 @@ def quote_of(session: Session, event: Event, words: str, now: datetime, items: I
         start=start,
         end=end,
     )
-    return _own(
-        session.id,
-        now,
-        name=head(clean_line(speaker), LONGEST_ITEM_NAME),
-        text=said,
-        details=QuoteDetails(
-            speaker=head(clean_line(speaker), LONGEST_ITEM_NAME), data_item_ids=proved_by((proof,), items)
-        ),
-        label=event.audience,
-        about=event.slot,
-        prompt_index=event.prompt_index,
-        take=event.take,
-        evidence=(proof,),
-    )
+    details = QuoteDetails(speaker=speaker, data_item_ids=proved_by((proof,), items))
+    quote = NewItem(speaker, said, details, event.audience, event.slot)
+    return replace(_own(session, now, quote, event.prompt_index), take=event.take, evidence=(proof,))
 
 
-def _own(
-    session_id: SessionId,
-    now: datetime,
-    *,
-    name: str,
-    text: str,
-    details: Details,
-    label: Audience,
-    about: Slot | None,
-    prompt_index: int,
-    take: int | None,
-    evidence: tuple[Evidence, ...] = (),
-) -> Item:
+def _own(session: Session, now: datetime, added: NewItem, prompt_index: int) -> Item:
     return Item(
         id=ItemId(new_uuid()),
-        session_id=session_id,
-        name=name,
-        text=text,
-        details=details,
-        about=about,
-        label=label,
+        session_id=session.id,
+        name=added.name,
+        text=added.text,
+        details=added.details,
+        about=added.about,
+        label=added.label,
         confidence=1.0,
         validation=Validation.CONFIRMED,
         is_by_gm=True,
         origin=ItemOrigin.GM,
         prompt_index=prompt_index,
-        take=take,
-        evidence=evidence,
+        take=None,
         created_at=now,
         updated_at=now,
     )

@@ -8,15 +8,13 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from core.domain.audience import EVERYONE, Audience
-from core.domain.bank.details import Details, ItemKind
+from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
 from core.domain.bank.matching import alike
 from core.domain.clock import Clock
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.ids import ItemId, SessionId
 from core.domain.session.session import Session
-from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.services.bank import changes
 from core.engine.services.bank.provenance import ItemProvenance, provenance_of
@@ -147,21 +145,9 @@ class Bank:
         near = await self._store.near_items(self._session_id)
         return await asyncio.to_thread(alike, items, near)
 
-    async def add(
-        self,
-        session: Session,
-        *,
-        name: str,
-        text: str,
-        details: Details,
-        label: Audience = EVERYONE,
-        about: Slot | None = None,
-    ) -> Item:
-        """Add an item of the GM's own, for those in `label`."""
-        made = changes.own_item(
-            session, self._clock(), name=name, text=text, details=details, label=label, about=about
-        )
-        return await self._add(session, made)
+    async def add(self, session: Session, added: changes.NewItem) -> Item:
+        """Add an item of the GM's own, for those in its label."""
+        return await self._add(session, changes.own_item(session, self._clock(), added))
 
     async def quote(self, session: Session, event: Event, words: str) -> Item:
         """Keep words of an event as a quote, once, for those who heard them; it names what they prove."""

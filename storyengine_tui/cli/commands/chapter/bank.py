@@ -23,7 +23,7 @@ from core.domain.session.language import LANGUAGES, read_language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.kinds.bank.requests import is_extraction
-from core.engine.services.bank.changes import speaker_of
+from core.engine.services.bank.changes import NewItem, speaker_of
 from core.engine.services.bank.keeping import set_language
 from core.engine.services.bank.provenance import ItemProvenance
 from core.engine.services.bank.service import NO_BANK, Bank
@@ -217,7 +217,7 @@ async def add(
     async with _bank_of(session) as (bank, chapter, find):
         label = chapter.audience_of(map(find, known_to)) if known_to else EVERYONE
         slot, details = find(about) if about else None, DETAILS_OF[kind]()
-        made = await bank.add(chapter, name=name, text=text, details=details, label=label, about=slot)
+        made = await bank.add(chapter, NewItem(name, text, details, label, slot))
     say(f"Added: {shown_id(made.id)}.")
 
 

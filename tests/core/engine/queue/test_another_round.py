@@ -16,6 +16,7 @@ from core.engine.changes.moves import new_work
 from core.engine.kinds.bank.embedding import OF_TEXTS
 from core.engine.queue.background import another_round
 from core.engine.queue.changes import vectors_due
+from core.engine.services.bank.changes import NewItem
 from core.engine.session.session_handle import SessionHandle
 from core.gateway.embedding_service import EmbeddingPlan
 from core.providers.base import ProviderError
@@ -148,9 +149,7 @@ def meaningful() -> Room:
 
 async def added(session: SessionHandle, name: str) -> None:
     """Add an item of the GM, and wait until nothing is asked for any longer."""
-    await session.bank.add(
-        session.snapshot.session, name=name, text=f"{name} is here.", details=FactDetails()
-    )
+    await session.bank.add(session.snapshot.session, NewItem(name, f"{name} is here.", FactDetails()))
     while session.snapshot.background:
         await session.wait(session.snapshot.background[0].id)
 

@@ -29,6 +29,7 @@ from core.engine.kinds.base import Job
 from core.engine.kinds.test_call import new_test_call
 from core.engine.queue.jobs import _Calls
 from core.engine.recall.reading import BankReader
+from core.engine.services.bank.changes import NewItem
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification
 from core.gateway.cancellation import Cancellation
@@ -48,6 +49,7 @@ from tests.core.values.sessions import NOW
 
 pytestmark = pytest.mark.anyio
 RED, ORANGE = Slot.RED, Slot.ORANGE
+FERRY = NewItem("The ferry", "It runs at low tide.", FactDetails())
 OLD = [f"Nothing happens here, says number {number}." for number in range(7)]
 
 
@@ -168,9 +170,7 @@ async def test_what_the_gm_adds_or_edits_is_found_by_its_meaning_at_once() -> No
     async with played(scene) as session:
         await settled(session)
         vectors = scene.store.bank.vectors
-        added = await session.bank.add(
-            session.snapshot.session, name="The ferry", text="It runs at low tide.", details=FactDetails()
-        )
+        added = await session.bank.add(session.snapshot.session, FERRY)
         await settled(session)
         before = vectors[session.id, added.id][1]
         edited = await session.bank.edit(added, replace(added, text="It was sold in the spring."))
@@ -192,9 +192,7 @@ async def test_where_no_model_makes_vectors_a_change_of_the_gm_asks_for_none() -
     async with played(scene) as session:
         await settled(session)
         asked = len(await embeddings(session))
-        await session.bank.add(
-            session.snapshot.session, name="The ferry", text="It runs at low tide.", details=FactDetails()
-        )
+        await session.bank.add(session.snapshot.session, FERRY)
         assert len(await embeddings(session)) == asked
 
 

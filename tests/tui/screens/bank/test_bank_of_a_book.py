@@ -14,6 +14,7 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
+from core.engine.services.bank.changes import NewItem
 from storyengine_tui.screens.bank.bank_rows import (
     BankList,
     BankRow,
@@ -55,7 +56,7 @@ async def make_played(engine: Engine) -> None:
     await session.wait(await session.lock())
     lost = StateDetails(aspect=Aspect.POSSESSION)
     here = session.snapshot.session
-    await session.bank.add(here, name="Mira", text="Lost the log book.", details=lost, about=Slot.RED)
+    await session.bank.add(here, NewItem("Mira", "Lost the log book.", lost, about=Slot.RED))
     await session.aclose()
 
 
