@@ -1,6 +1,6 @@
 """The details of one item of the bank: its proofs, its changes, and how often it was recalled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -8,25 +8,22 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item
-from core.domain.errors import StoryEngineError
 from core.domain.session.session import Session
 from core.engine.services.bank.provenance import provenance_of
 from core.engine.services.bank.service import Bank
 from core.text.cleaning import clean_line
-from core.text.numbers import counted
 from storyengine_tui.screens.bank.item_details import NOT_PROVED, evidence_line, passages_of
+from storyengine_tui.screens.shared.text_screen import TextScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
-from storyengine_tui.widgets.banner import Banner
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
-from storyengine_tui.widgets.key_line import KeyLine
-from storyengine_tui.widgets.reading.passage_view import Keyed, PassageView
+from storyengine_tui.widgets.reading.memory_outline import Passage
 
 
-class ItemScreen(OverlayScreen[Evidence]):
+class ItemScreen(TextScreen[Evidence]):
     """Ends with the proof that the GM wants to see in the transcript; Esc ends it without one."""
 
     CSS_PATH = "bank.tcss"
@@ -34,10 +31,8 @@ class ItemScreen(OverlayScreen[Evidence]):
         "Above, the item, who may know it and how it was changed; below, the words in the story that prove "
         "it. Enter on one of them goes to that line of the transcript."
     )
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "copy_all", "Copy"),
-        Binding("escape", "close", "Back"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy_all", "Copy")]
+    OFFERS_PALETTE = False
 
     def __init__(
         self,
@@ -52,64 +47,45 @@ class ItemScreen(OverlayScreen[Evidence]):
         self._item = item
         self._bank = bank
         self._session = session
+        self.heading = f"{item.kind.value.capitalize()}: {clean_line(item.name)}"
+        self.names = session().roster
 
-    def compose(self) -> ComposeResult:
-        """Compose the text, and the proofs below it."""
-        yield Static(
-            Content(f"{self._item.kind.value.capitalize()}: {clean_line(self._item.name)}"), id="heading"
-        )
-        yield Banner(id="trouble")
-        yield PassageView(id="item")
+    def compose_below(self) -> ComposeResult:
+        """Compose the proofs."""
         proofs = [Content(evidence_line(one)) for one in self._item.evidence]
         yield Static("Proved by, Enter shows it" if proofs else NOT_PROVED, id="proofs-title", markup=False)
         yield GuardedOptionList(*proofs, id="proofs", markup=False, compact=True)
-        yield Static("", id="said", markup=False)
-        yield KeyLine(offers_palette=False)
 
     def on_mount(self) -> None:
-        """Read the history."""
+        """Choose the first of the proofs, if it has any."""
         proofs = self.query_one("#proofs", OptionList)
         proofs.display = bool(self._item.evidence)
         if self._item.evidence:
             proofs.highlighted = 0
-            proofs.focus()
-        else:
-            self.query_one(PassageView).focus()
-        self.run_worker(self._load(), group="load", exit_on_error=False)
 
-    async def _load(self) -> None:
-        try:
-            history = await self._bank.history(self._item)
-            accesses = await self._bank.accesses()
-            others = await self._bank.chapter_of(self._item)
-            counts = not self._item.is_out or await self._bank.counts(self._item)
-        except StoryEngineError as error:
-            self.query_one(Banner).show(error.message, hint=error.hint)
-            return
-        access = accesses.get(self._item.id)
-        passages = passages_of(
+    @property
+    def first(self) -> Widget:
+        """The proofs, if it has any."""
+        return self.query_one("#proofs") if self._item.evidence else super().first
+
+    async def passages(self) -> Sequence[Passage]:
+        """Return the item and its history."""
+        history = await self._bank.history(self._item)
+        accesses = await self._bank.accesses()
+        others = await self._bank.chapter_of(self._item)
+        counts = not self._item.is_out or await self._bank.counts(self._item)
+        return passages_of(
             self._item,
             history,
-            access,
+            accesses.get(self._item.id),
             self._session(),
             self._fades_at(),
             is_out=not counts,
             provenance=provenance_of(history, others) if history else None,
             others=others,
         )
-        view = self.query_one(PassageView)
-        view.show_passages(
-            [Keyed(number, one) for number, one in enumerate(passages)], self._session().roster
-        )
-        view.pin(0)
 
     @on(OptionList.OptionSelected)
     def _choose(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         self.dismiss(self._item.evidence[event.option_index])
-
-    def action_copy_all(self) -> None:
-        """Copy everything."""
-        text = self.query_one(PassageView).lines.text
-        self.app.copy_to_clipboard(text)
-        self.query_one("#said", Static).update(Content(f"{counted(len(text), 'character')} copied."))

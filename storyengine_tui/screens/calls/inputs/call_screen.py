@@ -7,14 +7,15 @@ from textual.binding import Binding, BindingType
 
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.calls.inputs.call_rows import CallRow, agent_of, passages_of_call, segments_of
-from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
+from storyengine_tui.screens.shared.text_screen import TextScreen
 from storyengine_tui.widgets.reading.memory_outline import Passage
 from storyengine_tui.widgets.reading.passage_view import PassageView
 
 
-class CallScreen(TextScreen):
+class CallScreen(TextScreen[None]):
     """Shows a call of the session."""
 
+    CSS_PATH = "../calls_screen.tcss"
     HELP = (
         "Input and answer of this call; the system prompt is named by version, hash and length. y copies all "
         "that is shown, v marks a part."
@@ -22,6 +23,7 @@ class CallScreen(TextScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "go('Output')", "Output"),
         Binding("i", "go('Input')", "Input"),
+        Binding("f7", "close", "Back"),
     ]
 
     def __init__(self, session: SessionHandle, call: CallRow) -> None:

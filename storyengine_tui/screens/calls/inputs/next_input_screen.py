@@ -1,7 +1,9 @@
 """The exact input that a character is given next, before it is sent (design 13)."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import ClassVar, Final
+
+from textual.binding import Binding, BindingType
 
 from core.agents.role.prompt_file import SEGMENTS, in_place_of_text
 from core.config.models.model_config import ModelConfig
@@ -10,16 +12,18 @@ from core.context.window import parts_of, window_text
 from core.context.working_memory import working_memory_text
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.calls.inputs.passages import passages_of_lore
-from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
+from storyengine_tui.screens.shared.text_screen import TextScreen
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
 WINDOW: Final = "The window"
 WORKING_MEMORY: Final = "Working memory"
 
 
-class NextInputScreen(TextScreen):
+class NextInputScreen(TextScreen[None]):
     """Shows an input when it is made; nothing is sent."""
 
+    CSS_PATH = "../calls_screen.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f7", "close", "Back")]
     HELP = (
         "The model's input if you send the text of the panel now, part by part, as `storyengine context` "
         "prints it; the system prompt is named by version, hash and length. y copies all, v marks a part."

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import ClassVar, Final
+
+from textual.binding import Binding, BindingType
 
 from core.context.lore import NOTE_ROLE
 from core.context.window import WINDOW_NOTES, kept_share, read_notes
@@ -12,7 +14,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.text.numbers import counted
 from storyengine_tui.screens.calls.inputs.call_rows import CallRow, Segment, segments_of
 from storyengine_tui.screens.calls.inputs.passages import window_parts
-from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
+from storyengine_tui.screens.shared.text_screen import TextScreen
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
 MOST_CALLS: Final = 500
@@ -31,9 +33,11 @@ class InputLength:
     kept: float | None
 
 
-class PlotScreen(TextScreen):
+class PlotScreen(TextScreen[None]):
     """Shows the plots of a chapter."""
 
+    CSS_PATH = "../calls_screen.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f7", "close", "Back")]
     HELP = (
         "How the inputs of characters grow, call by call, as the service counts them or at an estimate; and "
         "how much was left of memory and recent context where they had to be made shorter."

@@ -1,14 +1,16 @@
 """Goes to words of the story: in the transcript, or in a text over it where the transcript has them not."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual.binding import Binding, BindingType
 
 from core.domain.story.event import Event
 from core.domain.story.transcript import in_order, prefix_of
 from core.text.cleaning import clean
-from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
 from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.shared.background import run_in_background
+from storyengine_tui.screens.shared.text_screen import TextScreen
 from storyengine_tui.widgets.reading.memory_outline import Passage
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from storyengine_tui.widgets.reading.transcript_lines import SourcePos
@@ -44,10 +46,10 @@ class PlaceActions(PageActions):
             self.page.ask(screen, lambda _: self.page.on_tab_shown())
 
 
-class PromptScreen(TextScreen):
+class PromptScreen(TextScreen[None]):
     """Shows one prompt with its replies, and selects words of one of them."""
 
-    CSS_PATH = "../../calls/calls_screen.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f7", "close", "Back")]
     HELP = (
         "A prompt that the transcript does not show here: it is an earlier one, or the transcript shows what "
         "one character knows. y copies all of it, v marks a part."
