@@ -17,9 +17,8 @@ from core.domain.session.session import SessionSummary, title_from
 from core.engine.changes import moves
 from core.engine.services.save_points.service import SavePoints, title_with
 from core.engine.services.takes.branch import read_branch
-from core.engine.session.closed_session import ClosedSession
+from core.engine.session.closed_session import ClosedSession, WindowLeases
 from core.engine.session.session_reader import SessionReader
-from core.engine.session.window_leases import WindowLeases
 from core.exchange.library.library_marks import BookMark
 from core.exchange.session_copy import as_new_session, choosing_no_models
 from core.exchange.session_export import ImportRefusedError, SessionBody, read_body, to_json

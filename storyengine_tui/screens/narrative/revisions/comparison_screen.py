@@ -11,13 +11,61 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
-from core.domain.story.memory import MemoryBlock
+from core.domain.story.memory import BlockType, MemoryBlock, compared
+from core.text.cleaning import clean
 from core.text.numbers import counted
-from storyengine_tui.screens.narrative.revisions.comparison import comparison_of, made_at, maker_of
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
-from storyengine_tui.widgets.reading.memory_outline import title_of
+from storyengine_tui.widgets.reading.memory_outline import Passage, title_of
 from storyengine_tui.widgets.reading.passage_view import Keyed, PassageView
+
+AROUND = 2
+"""Lines without a difference that are shown before and after those with one."""
+GAP = "  …"
+SAME = "These two revisions have the same text."
+
+
+def revisions_of(block: MemoryBlock, others: Sequence[MemoryBlock]) -> list[MemoryBlock]:
+    """Return the revisions of a block that counts, itself among them, the oldest first.
+
+    `others` are the blocks of the session that do not count.
+    """
+    same = [other for other in others if other.type is block.type and other.place == block.place]
+    return sorted((*same, block), key=lambda one: (one.revision, one.created_at))
+
+
+def maker_of(block: MemoryBlock) -> str:
+    """Return who made a revision."""
+    is_by_gm = block.is_by_gm or block.type is BlockType.CANON_CORRECTION
+    return "the GM" if is_by_gm else "a model"
+
+
+def made_at(block: MemoryBlock) -> str:
+    """Return when a revision was made, in the time of this machine."""
+    return f"{block.created_at.astimezone():%d %b %Y %H:%M:%S}"
+
+
+def comparison_of(before: MemoryBlock, after: MemoryBlock) -> list[Passage]:
+    """Return how two revisions differ: "- " is only in `before`, "+ " only in `after`.
+
+    Lines that both have are left out where no difference is near.
+    """
+    lines = compared(before, after)
+    different = [number for number, line in enumerate(lines) if not line.startswith(" ")]
+    if not different:
+        return [Passage(SAME)]
+    near = {at for number in different for at in range(number - AROUND, number + AROUND + 1)}
+    parts: list[list[str]] = []
+    previous = -2
+    for number, line in enumerate(lines):
+        if number in near:
+            if number != previous + 1 or not parts:
+                parts.append([GAP] if number else [])
+            parts[-1].append(line)
+            previous = number
+    if previous + 1 < len(lines):
+        parts[-1].append(GAP)
+    return [Passage(clean("\n".join(part))) for part in parts]
 
 
 class ComparisonScreen(OverlayScreen[None]):

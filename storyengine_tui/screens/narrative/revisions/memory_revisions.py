@@ -17,7 +17,6 @@ from core.engine.services.takes.commands import LockMark
 from core.text.numbers import counted
 from storyengine_tui.screens.narrative.memory.block_reader import BlockReader
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
-from storyengine_tui.screens.narrative.revisions.comparison import revisions_of
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm, MemoryMarks, title_of
 
@@ -188,7 +187,10 @@ class MemoryRevisions:
         self._page.ask(BlockModal(block, edit, kept))
 
     async def _compare(self, session: "SessionHandle", block: MemoryBlock) -> None:
-        from storyengine_tui.screens.narrative.revisions.comparison_screen import ComparisonScreen
+        from storyengine_tui.screens.narrative.revisions.comparison_screen import (
+            ComparisonScreen,
+            revisions_of,
+        )
 
         revisions = revisions_of(block, await session.takes.revisions())
         if not self._page.shows(session):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from core.domain.story.memory import BlockType
 from storyengine_tui.screens.narrative.memory.memory_pages import first_delta
-from storyengine_tui.screens.narrative.revisions.comparison import (
+from storyengine_tui.screens.narrative.revisions.comparison_screen import (
     GAP,
     SAME,
     comparison_of,
