@@ -71,7 +71,7 @@ def clauses(text: str) -> list[str]:
 
 def pick(options: Sequence[str], *, optional: bool = False) -> Schema:
     """Return the schema of one of `options`; of none of them too when `optional`, or when there are none."""
-    offered = list(_spread(options, MAX_CLAUSES))
+    offered = list(_spread(options))
     return {"type": "string", "enum": [*offered, ""] if optional or not offered else offered}
 
 
@@ -131,10 +131,10 @@ def _tokens(value: object) -> int:
     return estimate_tokens(json.dumps(value, ensure_ascii=False), PromptStyle.SMALL)
 
 
-def _spread(options: Sequence[str], most: int) -> Sequence[str]:
-    if len(options) <= most:
+def _spread(options: Sequence[str]) -> Sequence[str]:
+    if len(options) <= MAX_CLAUSES:
         return options
-    return [options[i * len(options) // most] for i in range(most)]
+    return [options[i * len(options) // MAX_CLAUSES] for i in range(MAX_CLAUSES)]
 
 
 def _bounded(text: str) -> str:

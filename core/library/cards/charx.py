@@ -8,7 +8,6 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -155,9 +154,3 @@ def write_charx(document: JsonDocument, front: bytes, members: tuple[Member, ...
             info.compress_type = zipfile.ZIP_DEFLATED if member.is_packed else zipfile.ZIP_STORED
             archive.writestr(info, card if is_card else member.content)
     return file.getvalue()
-
-
-def with_file(members: tuple[Member, ...], files: Mapping[str, bytes]) -> tuple[Member, ...]:
-    """Return the members with these files in place of those of the same paths, or at the end."""
-    kept = tuple(member for member in members if member.path not in files)
-    return kept + tuple(Member(path, content, False) for path, content in files.items())

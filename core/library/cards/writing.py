@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from core.library.cards.card import ALIASES, V2_SPEC, V3_SPEC, Card, CardVersion, is_newer
 from core.library.cards.card_file import V2_KEYWORD, V3_KEYWORD, CardFile, CardFormat, card_copies, card_texts
-from core.library.cards.charx import ICON_PATH, with_file, write_charx
+from core.library.cards.charx import ICON_PATH, Member, write_charx
 from core.library.cards.png import SIGNATURE, plain_picture, with_texts, written
 from core.library.json_document import JsonDocument, encoded_within
 from core.library.lore.decorators import strip_decorators
@@ -182,7 +182,7 @@ def _charx(file: CardFile, card: Card) -> WrittenCard:
     # The picture was the file itself; in an archive its place has to be named.
     picture = with_texts(file.content, [], card_texts(file.content))
     document = _with_icon(document)
-    return WrittenCard(write_charx(document, b"", with_file((), {ICON_PATH: picture})))
+    return WrittenCard(write_charx(document, b"", (Member(ICON_PATH, picture, False),)))
 
 
 def _with_icon(document: JsonDocument) -> JsonDocument:

@@ -1,7 +1,7 @@
 """A question with Confirm and Cancel, where Cancel has the focus."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 
 from textual import on
 from textual.app import App, ComposeResult
@@ -14,7 +14,6 @@ from textual.widgets import Button, Static
 from core.text.cleaning import clean
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
 
-Result = TypeVar("Result")
 NOT_STORED: Final = "Your text is not stored, and will be lost."
 
 
@@ -28,13 +27,13 @@ def ask_first(app: App[Any], question: Screen[bool], then: Callable[[], object])
     app.push_screen(question, answered)
 
 
-def discard_first(dialog: Screen[Result], result: Result | None, *, is_changed: bool) -> None:
-    """Close a dialog with `result`; ask first where something is typed that is not stored."""
+def discard_first(dialog: Screen[Any], *, is_changed: bool) -> None:
+    """Close a dialog without a result; ask first where something is typed that is not stored."""
     if is_changed:
         question = ConfirmModal("Discard the changes?", NOT_STORED, confirm="Discard", cancel="Keep writing")
-        ask_first(dialog.app, question, lambda: dialog.dismiss(result))
+        ask_first(dialog.app, question, lambda: dialog.dismiss(None))
     else:
-        dialog.dismiss(result)
+        dialog.dismiss(None)
 
 
 class ConfirmModal(TextDialog):

@@ -144,7 +144,7 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
     def action_cancel(self) -> None:
         """Leave; if something was typed, ask first. What is being stored closes the dialog itself."""
         if not self._is_storing:
-            discard_first(self, None, is_changed=self.has_changes)
+            discard_first(self, is_changed=self.has_changes)
 
 
 def read_fields(kept: Draft) -> dict[str, str]:

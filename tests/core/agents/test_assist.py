@@ -23,7 +23,6 @@ from tests.core.values.sessions import session
 TAB1 = Tab1Inputs(
     world="A lighthouse.", chapter="The boat is late.", identities={Slot.RED: "Keeps the light."}
 )
-UNCLEAN = ("Cc", "Cf", "Zl", "Zp", "Cn")
 TEXT = "The lamp went out on Monday. Nobody lit it again, and the keeper is gone."
 
 

