@@ -29,6 +29,8 @@ class PageActions:
         self.page = page
         self.sender = sender
         self.view = view
+        self._one_by_one = asyncio.Lock()
+        """Held by an action of which the key may come twice."""
 
     @property
     def session(self) -> "SessionHandle":
@@ -111,10 +113,6 @@ class EndingActions(PageActions):
 class SendingActions(PageActions):
     """Actions of tab 2 on lines that models are sent."""
 
-    def __init__(self, page: SessionTab, sender: PromptSender, view: Callable[[], PlayView]) -> None:
-        super().__init__(page, sender, view)
-        self._one_by_one = asyncio.Lock()
-
     def action_mark_here(self) -> None:
         """Go on to the next status of the line at the cursor."""
         event = self.reading.marked_event
@@ -144,10 +142,6 @@ class SendingActions(PageActions):
 
 class RequestActions(PageActions):
     """Actions of tab 2 on requests."""
-
-    def __init__(self, page: SessionTab, sender: PromptSender, view: Callable[[], PlayView]) -> None:
-        super().__init__(page, sender, view)
-        self._one_by_one = asyncio.Lock()
 
     def action_cancel(self) -> None:
         """Cancel the reply or the summary that runs."""

@@ -1,6 +1,5 @@
 """The actions of tab 2 that change what counts: takes, undo, branches, and a draft that moves (design 12)."""
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
@@ -40,7 +39,6 @@ class TakeActions(PageActions):
 
     def __init__(self, page: SessionTab, sender: PromptSender, view: Callable[[], PlayView]) -> None:
         super().__init__(page, sender, view)
-        self._one_by_one = asyncio.Lock()
         self._steps = 0
         """Number of takes to move on by keys that are not processed yet."""
         self._failed: ReplyRequest | None = None
