@@ -27,15 +27,6 @@ def ask_first(app: App[Any], question: Screen[bool], then: Callable[[], object])
     app.push_screen(question, answered)
 
 
-def discard_first(dialog: Screen[Any], *, is_changed: bool) -> None:
-    """Close a dialog without a result; ask first where something is typed that is not stored."""
-    if is_changed:
-        question = ConfirmModal("Discard the changes?", NOT_STORED, confirm="Discard", cancel="Keep writing")
-        ask_first(dialog.app, question, lambda: dialog.dismiss(None))
-    else:
-        dialog.dismiss(None)
-
-
 class ConfirmModal(TextDialog):
     """Returns True when the user confirmed, else False; Esc cancels.
 

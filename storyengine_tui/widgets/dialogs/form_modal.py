@@ -15,7 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Static
 
 from core.domain.errors import StoryEngineError
-from storyengine_tui.widgets.dialogs.confirm_modal import NOT_STORED, discard_first
+from storyengine_tui.widgets.dialogs.confirm_modal import NOT_STORED, ConfirmModal, ask_first
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN_OVER, Draft
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -143,8 +143,13 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
 
     def action_cancel(self) -> None:
         """Leave; if something was typed, ask first. What is being stored closes the dialog itself."""
-        if not self._is_storing:
-            discard_first(self, is_changed=self.has_changes)
+        if self._is_storing:
+            return
+        if not self.has_changes:
+            self.dismiss(None)
+            return
+        question = ConfirmModal("Discard the changes?", NOT_STORED, confirm="Discard", cancel="Keep writing")
+        ask_first(self.app, question, lambda: self.dismiss(None))
 
 
 def read_fields(kept: Draft) -> dict[str, str]:
