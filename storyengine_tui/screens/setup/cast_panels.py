@@ -1,7 +1,7 @@
 """The panels of the characters on tab 1, of which one shows; each is created when it is first shown."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from textual import on
@@ -48,11 +48,8 @@ class AgentPanel(Vertical):
 
     HELP = "A blank name means the default name. Only this character is told its identity."
 
-    @dataclass
     class Edited(Message):
         """The name or the identity was changed."""
-
-        panel: "AgentPanel"
 
     def __init__(self, limits: Limits, stored: Character, *, is_read_only: bool) -> None:
         self.slot = slot = stored.slot
@@ -135,7 +132,7 @@ class AgentPanel(Vertical):
     def _take_profile(self, profile: Profile) -> None:
         self._profile = profile
         self._show_profile()
-        self.post_message(self.Edited(self))
+        self.post_message(self.Edited())
 
     def _show_profile(self) -> None:
         if self.profile == self._shown_profile:
@@ -206,7 +203,7 @@ class AgentPanel(Vertical):
         self._profile = self.profile
         self._show_profile()
         self._show_problem()
-        self.post_message(self.Edited(self))
+        self.post_message(self.Edited())
 
 
 class CastPanels(Vertical):
