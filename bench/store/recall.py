@@ -2,8 +2,8 @@
 
 A book of twenty chapters has 5,000 items in each. One chapter alone is asked about, and all of them together;
 beside it stands a look at each of all vectors without any other condition, and how many of the nearest are
-found by the index that so many vectors have. Words are as frequent as in prose: a few are in most texts, most
-are in few. Vectors are near one of a few hundred topics.
+found by the index that so many vectors have; then what a list of the items of a chapter takes. Words are as
+frequent as in prose: a few are in most texts, most are in few. Vectors are near one of a few hundred topics.
 """
 
 import argparse
@@ -138,9 +138,12 @@ async def measure(chapters: int, items: int, runs: int, folder: Path) -> list[Fi
     """Measure recall in one chapter and in all of them, of the stories in `folder` if it has some."""
     server = EmbeddedServer(folder, grace=0.0)
     try:
-        store = await open_store(await asyncio.to_thread(server.acquire))
+        url = await asyncio.to_thread(server.acquire)
+        store = await open_store(url)
         try:
-            return await _measured(store, chapters, items, runs)
+            # A list is read by another store, which has none of the items yet.
+            figures = await _measured(store, chapters, items, runs)
+            return [*figures, *await _listed(url, (await _stored(store))[0], items)]
         finally:
             await store.aclose()
     finally:
@@ -192,6 +195,31 @@ async def _stored(store: PostgresStore) -> list[SessionId]:
         return [SessionId(row.session_id) for row in rows]
 
 
+async def _listed(url: str, session_id: SessionId, count: int) -> list[Figure]:
+    """Measure the first list of all items of a chapter, another one, and a change with a third."""
+    store = await open_store(url)
+    try:
+        items = list[Item]()
+
+        async def listed() -> None:
+            items[:] = await store.bank.items(session_id, with_all=True)
+
+        async def pinned() -> None:
+            changed = items[0].next_version(utc_now())
+            await store.bank.put([replace(changed, is_pinned=not changed.is_pinned)])
+            await listed()
+
+        first = await _milliseconds(listed)
+        again, changed = await _median([listed] * 13), await _median([pinned] * 13)
+        return [
+            Figure(f"reading the {count:,} items of a chapter for a list", first, "ms"),
+            Figure("reading them again", again, "ms", again / first),
+            Figure("pinning one of them, and reading them again", changed, "ms", changed / first),
+        ]
+    finally:
+        await store.aclose()
+
+
 async def _nearest(store: PostgresStore, query: Query) -> set[object]:
     """Return the items whose vectors are nearest, and near enough, by a look at each of them."""
     # No index has the vectors as they are stored: it is of those of one length.
@@ -212,12 +240,14 @@ async def _share_found(store: PostgresStore, query: Query) -> float:
 
 async def _median(works: Sequence[Callable[[], Awaitable[object]]]) -> float:
     """Return the median milliseconds, without those of the first three."""
-    taken = []
-    for work in works:
-        began = perf_counter()
-        await work()
-        taken.append((perf_counter() - began) * 1e3)
+    taken = [await _milliseconds(work) for work in works]
     return median(taken[3:])
+
+
+async def _milliseconds(work: Callable[[], Awaitable[object]]) -> float:
+    began = perf_counter()
+    await work()
+    return (perf_counter() - began) * 1e3
 
 
 def main() -> None:

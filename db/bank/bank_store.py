@@ -2,23 +2,23 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import URL, Select, Uuid, bindparam, func, select
-from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import URL, Select, Text, Uuid, any_, bindparam, cast, func, select
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess, Replacement
 from core.domain.bank.pieces import NearPiece, PieceVector
 from core.domain.bank.recall import Found, ItemVector, Query, Scope, Sought, Vector, merged
-from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.storage.bank_store import Drawn, EarlierChapter, Names, Respell, Sheets
 from db.bank.item_reader import ItemReader
 from db.bank.names import NameReader
+from db.bank.parameters import array_of, key_of, time_of
 from db.bank.recall import RecallResult, drawn_of, meaning_statement, told_statement, told_values, values_of
 from db.bank.recall_connection import RecallConnection, together
 from db.bank.validity import counts, is_in, is_of_canon, replacing
@@ -26,16 +26,15 @@ from db.bank.vectors import VectorTable, missing, missing_pieces, near, pairs
 from db.library.library_store import Change, Read, rows_of
 from db.reads.chapter_lists import statuses_of
 from db.rows.bank_mapping import (
-    item_values,
-    revision_values,
     to_access,
     to_earlier_chapter,
     to_item,
     to_replacement,
+    to_version,
 )
 from db.rows.mapping import to_request
 from db.tables import BANK_ACCESS, BANK_ITEM, BANK_REVISION, BOOK_CHAPTER, LLM_REQUEST, SESSION, TAB1_INPUT
-from db.writes.commit_statement import BANK_CHANGED, channel_of
+from db.writes.item_versions import parameters_of, put_items
 
 
 class PostgresBank:
@@ -60,15 +59,11 @@ class PostgresBank:
         kinds: Collection[ItemKind] | None = None,
     ) -> Sequence[Item]:
         """Return the items of a chapter; see `BankStore.items`."""
-        query = select(BANK_ITEM).where(BANK_ITEM.c.session_id == session_id)
-        if not with_all:
-            query = query.where(is_of_canon(BANK_ITEM.c) if of_canon else counts(BANK_ITEM.c))
-        if kinds is not None:
-            query = query.where(BANK_ITEM.c.kind.in_(sorted(kinds)))
-        query = query.order_by(BANK_ITEM.c.prompt_index, BANK_ITEM.c.item_id)
-        rows = await self._rows(query)
-        # A chapter may have thousands, and the reading of one of them takes some time.
-        return await asyncio.to_thread(lambda: [to_item(row._mapping) for row in rows])
+        query = _versions(with_all=with_all, of_canon=of_canon, of_kinds=kinds is not None)
+        values = {"session": session_id, "kinds": array_of(kinds or ())}
+        # A chapter may have thousands, most of which were read before.
+        versions = await self._recalls.tuples(query, values, by_index=None)
+        return [item for item in await self._items.read(versions) if item is not None]
 
     async def has_items(self, session_ids: Collection[SessionId]) -> bool:
         """Whether one of these chapters has an item, whatever counts."""
@@ -115,11 +110,15 @@ class PostgresBank:
         self, session_id: SessionId, item_ids: Collection[ItemId] | None = None
     ) -> Sequence[Item]:
         """Return every version of items; see `BankStore.history`."""
-        query = select(BANK_REVISION.c.content).where(BANK_REVISION.c.session_id == session_id)
+        content = BANK_REVISION.c.content
+        texts: list[Any] = [cast(content.op("-")("details"), Text), cast(content["details"], Text)]
+        query = select(*texts).where(BANK_REVISION.c.session_id == session_id)
         if item_ids is not None:
             query = query.where(BANK_REVISION.c.item_id.in_(list(item_ids)))
         query = query.order_by(BANK_REVISION.c.item_id, BANK_REVISION.c.version)
-        return [to_item(row.content) for row in await self._rows(query)]
+        rows = await self._rows(query)
+        # A chapter may have thousands, and the reading of one of them takes some time.
+        return await asyncio.to_thread(lambda: [to_version(*row) for row in rows])
 
     async def accesses(self, session_id: SessionId) -> Mapping[ItemId, ItemAccess]:
         """Return which items this chapter recalled, by their ids."""
@@ -131,27 +130,11 @@ class PostgresBank:
 
     async def put(self, items: Sequence[Item]) -> None:
         """Store the next version of each item; see `BankStore.put`."""
-
-        # In one order of all changes: two that lock the same rows in two orders would wait for each other.
-        items = sorted(items, key=lambda item: (item.session_id, item.id))
-
-        async def work(connection: AsyncConnection) -> None:
-            changed = [_after(item) for item in items if item.version > 1]
-            if changed and (await connection.execute(_CHANGE, changed)).rowcount != len(changed):
-                raise ChangedElsewhereError()
-            for item in items:
-                if item.version == 1:
-                    statement = insert(BANK_ITEM).values(item_values(item)).on_conflict_do_nothing()
-                    stored = await connection.execute(statement.returning(BANK_ITEM.c.version))
-                    if stored.one_or_none() is None:
-                        raise ChangedElsewhereError()
-            if items:
-                revisions = [_plain(revision_values(item)) for item in items]
-                await connection.execute(insert(BANK_REVISION), revisions)
-            for session_id in {item.session_id for item in items}:
-                await connection.execute(select(func.pg_notify(channel_of(session_id), BANK_CHANGED)))
-
-        await self._change(work)
+        if not items:
+            return
+        # A thousand items take long to write down.
+        parameters = await asyncio.to_thread(parameters_of, items)
+        await self._change(lambda connection: put_items(connection, items, parameters))
 
     async def recall(self, query: Query) -> Sequence[Found]:
         """Return the items that fit a query best; see `BankStore.recall`."""
@@ -251,6 +234,19 @@ class PostgresBank:
         return await self._read(lambda connection: rows_of(connection, query))
 
 
+@cache
+def _versions(*, with_all: bool, of_canon: bool, of_kinds: bool) -> Select[Any]:
+    """Return the query for the versions of the items of a chapter; see `BankStore.items`."""
+    item = BANK_ITEM.c
+    query = select(key_of(item), item.version, time_of(item).label("time"))
+    query = query.where(item.session_id == bindparam("session", type_=Uuid))
+    if not with_all:
+        query = query.where(is_of_canon(item) if of_canon else counts(item))
+    if of_kinds:
+        query = query.where(item.kind == any_(bindparam("kinds", type_=ARRAY(Text))))
+    return query.order_by(item.prompt_index, item.item_id)
+
+
 def _earlier_chapters() -> Select[Any]:
     """Return the query for the chapters before one in its book."""
     own, place = BOOK_CHAPTER.alias("own"), BOOK_CHAPTER.c.place
@@ -270,32 +266,3 @@ def _earlier_chapters() -> Select[Any]:
 
 
 _EARLIER: Final = _earlier_chapters()
-
-
-_CHANGE: Final = BANK_ITEM.update().where(
-    BANK_ITEM.c.session_id == bindparam("of_session"),
-    BANK_ITEM.c.item_id == bindparam("of_item"),
-    BANK_ITEM.c.version == bindparam("before"),
-)
-
-
-def _after(item: Item) -> dict[str, Any]:
-    """Return the values of the next version of an item, with those of `_CHANGE`."""
-    return {
-        **item_values(item),
-        "of_session": item.session_id,
-        "of_item": item.id,
-        "before": item.version - 1,
-    }
-
-
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    """Return a row whose JSON has times and ids as text."""
-    content = {name: _text(value) for name, value in values["content"].items()}
-    return {**values, "content": content}
-
-
-def _text(value: Any) -> Any:
-    if value is None or isinstance(value, str | int | float | bool | list | dict):
-        return value
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -55,27 +55,29 @@ def item_values(item: Item) -> Values:
     }
 
 
-def revision_values(item: Item) -> Values:
-    """Return the row of one version of an item."""
-    return {
-        "session_id": item.session_id,
-        "item_id": item.id,
-        "version": item.version,
-        "content": item_values(item),
-        "updated_at": item.updated_at,
-    }
+def revision_values(values: Values) -> Values:
+    """Return the row of the version of an item whose row is `values`."""
+    key = {name: values[name] for name in ("session_id", "item_id", "version", "updated_at")}
+    return {**key, "content": values}
 
 
 def to_item(row: Mapping[str, Any]) -> Item:
-    """Return the item of a row, or of the content of a version."""
+    """Return the item of a row."""
     values = {name: row[name] for name in (*_PLAIN, *_MADE)}
+    values["details"] = _to_details(values.pop("kind"), row["details"])
+    return _item_of(values)
+
+
+def to_version(content: str, details: str) -> Item:
+    """Return a version of an item, of the JSON of its row without its details, and of these."""
+    row = loads(content)
+    values = {name: row[name] for name in (*_PLAIN, *_MADE) if name != "details"}
     for name in _IDS:
-        if isinstance(row[name], str):
+        if row[name] is not None:
             values[name] = UUID(row[name])
     for name in _TIMES:
-        if isinstance(row[name], str):
-            values[name] = datetime.fromisoformat(row[name])
-    values["details"] = _to_details(values.pop("kind"), row["details"])
+        values[name] = datetime.fromisoformat(row[name])
+    values["details"] = _details_of(values.pop("kind"), details)
     return _item_of(values)
 
 

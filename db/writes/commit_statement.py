@@ -152,7 +152,7 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
         CONDENSED_MEMORY: [condensed_values(one) for one in changes.condensed],
         NARRATIVE_DRAFT: [mapping.draft_values(draft) for draft in changes.drafts],
         CAST_PROPOSAL: [proposal_values(proposal) for proposal in changes.proposals],
-        BANK_REVISION: [revision_values(item) for item in changes.items],
+        BANK_REVISION: [revision_values(item_values(item)) for item in changes.items],
         BANK_ITEM: [item_values(item) for item in items.values()],
         BANK_ACCESS: [access_values(session_id, access) for access in changes.accesses],
     }
@@ -160,11 +160,13 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
 
 
 def _parameters(rows: Mapping[str, object]) -> dict[str, object]:
+    return {name: as_json(values) for name, values in rows.items()}
+
+
+def as_json(values: object) -> str:
+    """Return rows of a table as JSON; raise StorageError where a value has no form in it."""
     try:
-        return {
-            name: json.dumps(values, allow_nan=False, ensure_ascii=False, default=_plain)
-            for name, values in rows.items()
-        }
+        return json.dumps(values, allow_nan=False, ensure_ascii=False, default=_plain)
     except (ValueError, TypeError) as error:
         raise StorageError(
             SAVE, "A value that is not JSON cannot be stored; nothing was changed.", is_transient=False
@@ -189,9 +191,9 @@ def _text_of_creation(names: tuple[str, ...]) -> str:
     made = sa.select(sa.func.count()).select_from(session).scalar_subquery()
     told = sa.func.pg_notify(sa.bindparam("channel", type_=sa.Text), sa.literal_column("''"))
     parts = [
-        _insertion(METADATA.tables[name], sa.exists().select_from(session)).cte(f"new_{name}")
-        for name in names
-        if name != SESSION.name
+        insertion(table, rows_given(table), sa.exists().select_from(session)).cte(f"new_{table.name}")
+        for table in (METADATA.tables[name] for name in names)
+        if table is not SESSION
     ]
     return _compiled(sa.select(made, told).add_cte(session, *parts))
 
@@ -226,7 +228,7 @@ def _compiled(statement: Any) -> str:
 
 def _new_session() -> sa.CTE:
     """Return the insertion of a session; one of a script is numbered as the script's next run."""
-    given = _source(SESSION, sa.func.jsonb_to_recordset)
+    given = rows_given(SESSION)
     names = [item.name for item in _stored(SESSION)]
     before = SESSION.alias("before")
     is_of_script = before.c.script_key == given.c.script_key
@@ -243,7 +245,7 @@ def _new_session() -> sa.CTE:
 
 def _inserted(table: sa.Table) -> sa.CTE:
     """Return the insertion of rows; existing ones are kept, or replaced where the table says so."""
-    statement, keys = _insertion(table), list(table.primary_key)
+    statement, keys = insertion(table, rows_given(table)), list(table.primary_key)
     if table.name in _REPLACED:
         moving = [item.name for item in _stored(table) if not (item.primary_key or item.name in _FIXED)]
         values = {name: statement.excluded[name] for name in moving}
@@ -284,10 +286,15 @@ def _updated(table: sa.Table, key: sa.Column[Any], after: sa.CTE | None = None) 
     return statement.cte(f"new_{table.name}")
 
 
-def _insertion(table: sa.Table, *conditions: sa.ColumnElement[bool]) -> Insert:
-    source = _source(table, sa.func.jsonb_to_recordset)
+def insertion(table: sa.Table, given: sa.FromClause, *conditions: sa.ColumnElement[bool]) -> Insert:
+    """Return the insertion of the rows `given` for which the conditions hold."""
     names = [item.name for item in _stored(table)]
-    return insert(table).from_select(names, sa.select(*(source.c[name] for name in names)).where(*conditions))
+    return insert(table).from_select(names, sa.select(*(given.c[name] for name in names)).where(*conditions))
+
+
+def rows_given(table: sa.Table) -> sa.FromClause:
+    """Return the parameter of a table's name, rows as JSON, with the types of its columns."""
+    return _source(table, sa.func.jsonb_to_recordset)
 
 
 def _source(table: sa.Table, function: Callable[..., sa.Function[Any]]) -> sa.FromClause:

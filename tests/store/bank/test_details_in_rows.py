@@ -28,7 +28,7 @@ from core.domain.bank.details import (
 )
 from core.domain.bank.item import Item
 from core.domain.ids import ItemId
-from db.rows.bank_mapping import item_values, to_item, to_item_of_texts
+from db.rows.bank_mapping import item_values, to_item, to_item_of_texts, to_version
 from tests.core.values.bank import WHOLE, fact
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=30)
@@ -66,7 +66,9 @@ def details(draw: st.DrawFn) -> Details:
 
 def read_again(item: Item) -> Item:
     """Return an item as it is read from the JSON of its row."""
-    return to_item(json.loads(json.dumps(item_values(item), default=str)))
+    row = json.loads(json.dumps(item_values(item), default=str))
+    details = json.dumps(row.pop("details"))
+    return to_version(json.dumps(row), details)
 
 
 @given(details())

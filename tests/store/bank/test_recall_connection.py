@@ -72,13 +72,8 @@ async def test_a_lost_connection_is_opened_again_with_its_settings(
     assert await on_its_connection(store, "SHOW plan_cache_mode") == [("force_generic_plan",)]
 
 
-async def test_a_change_of_an_item_is_recalled_and_what_did_not_change_is_read_once(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session = await with_items(store, fact(1), fact(2))
-    found = {one.item.id: one.item for one in await store.bank.recall(query(session))}
-    changed = found[fact(1).id].next_version(found[fact(1).id].updated_at)
-    await store.bank.put([replace(changed, text="Kara sold the brass key.")])
+def texts_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list of the texts of items that are read from now on."""
     read: list[str] = []
 
     def noted(row: dict[str, Any]) -> Item:
@@ -86,6 +81,52 @@ async def test_a_change_of_an_item_is_recalled_and_what_did_not_change_is_read_o
         return to_item_of_texts(row)
 
     monkeypatch.setattr("db.bank.item_reader.to_item_of_texts", noted)
+    return read
+
+
+async def test_a_list_of_items_reads_those_alone_that_were_changed_since(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("db.bank.item_reader._AT_ONCE", 2)
+    session = await with_items(store, *map(fact, range(1, 6)))
+    read = texts_read(monkeypatch)
+    first = await store.bank.items(session.id)
+    assert len(first) == 5
+    assert read == [item.text for item in first]
+    read.clear()
+    assert await store.bank.items(session.id, with_all=True) == first
+    assert read == []
+    changed = replace(first[3].next_version(first[3].updated_at), is_pinned=True)
+    await store.bank.put([changed])
+    assert await store.bank.items(session.id) == [*first[:3], changed, first[4]]
+    assert read == [changed.text]
+
+
+async def test_the_words_of_an_item_stay_where_a_change_has_the_same_texts(
+    store: PostgresStore, raw: psycopg.Connection
+) -> None:
+    def stored() -> set[tuple[object, ...]]:
+        return set(raw.execute("SELECT word, item_id, xmin::text, ctid::text FROM bank_word").fetchall())
+
+    session = await with_items(store, fact(1), fact(2))
+    words, [item, _] = stored(), await store.bank.items(session.id)
+    pinned = replace(item.next_version(item.updated_at), is_pinned=True)
+    await store.bank.put([pinned])
+    assert stored() == words
+    edited = replace(pinned.next_version(item.updated_at), text="Kara sold a lantern.")
+    await store.bank.put([edited])
+    assert {word for word, item_id, *_ in stored() if item_id == item.id} >= {"lantern", "sold"}
+    assert {one for one in stored() if one[1] != item.id} == {one for one in words if one[1] != item.id}
+
+
+async def test_a_change_of_an_item_is_recalled_and_what_did_not_change_is_read_once(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await with_items(store, fact(1), fact(2))
+    found = {one.item.id: one.item for one in await store.bank.recall(query(session))}
+    changed = found[fact(1).id].next_version(found[fact(1).id].updated_at)
+    await store.bank.put([replace(changed, text="Kara sold the brass key.")])
+    read = texts_read(monkeypatch)
     again = {one.item.id: one.item for one in await store.bank.recall(query(session))}
     assert read == ["Kara sold the brass key."]
     assert again[fact(1).id].text == "Kara sold the brass key."

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -25,7 +25,11 @@ TRIES: Final = 3
 """Maximum attempts at a change of items that another window changes at the same time."""
 MOST_IDS: Final = 1_000
 """Items whose history is asked for one by one; of more, all of it is read."""
+MOST_LAST: Final = 200
+"""Items that were changed last whose history is looked at first for the change to take back."""
 NO_BANK: Final = "This chapter keeps no memory bank."
+Decision = Callable[[Iterable[Item], datetime, Collection[ItemId]], list[Item]]
+"""Returns the versions that take a change back, of the histories of items; raises IllegalCommandError."""
 Writing = Callable[[], AbstractAsyncContextManager[object]]
 """Returns the context in which a change is stored; SessionLockedError where another window writes."""
 
@@ -174,19 +178,9 @@ class Bank:
         """Redo what was undone last, unless something was changed since."""
         return await self._take_back(redone)
 
-    async def _take_back(
-        self, decide: Callable[[Iterable[Item], datetime, Collection[ItemId]], list[Item]]
-    ) -> Sequence[Item]:
+    async def _take_back(self, decide: Decision) -> Sequence[Item]:
         for tries in range(1, TRIES + 1):
-            items = await self.items(with_all=True)
-            ids = [item.id for item in items if item.version > 1 or item.origin is ItemOrigin.GM]
-            history = (
-                await self._store.history(self._session_id, ids if len(ids) <= MOST_IDS else None)
-                if ids
-                else ()
-            )
-            of_canon = {item.id for item in await self._store.items(self._session_id, of_canon=True)}
-            made = decide(history, self._clock(), of_canon)
+            made = await self._newest_change(decide)
             try:
                 await self._store_as_writer(made)
             except ChangedElsewhereError:
@@ -196,6 +190,29 @@ class Bank:
                 await self._tell(has_other_words=bool(made))
                 return made
         raise AssertionError("the loop returns or raises")
+
+    async def _newest_change(self, decide: Decision) -> Sequence[Item]:
+        """Return the versions that take back what was changed last.
+
+        The histories of the items that were changed last come first; others are read where these do not tell.
+        """
+        items = await self.items(with_all=True)
+        changed = [item for item in items if item.version > 1 or item.origin is ItemOrigin.GM]
+        changed.sort(key=lambda item: item.updated_at, reverse=True)
+        of_canon = {item.id for item in await self._store.items(self._session_id, of_canon=True)}
+        if len(changed) > MOST_LAST:
+            history = await self._store.history(self._session_id, [item.id for item in changed[:MOST_LAST]])
+            with suppress(IllegalCommandError):
+                made = decide(history, self._clock(), of_canon)
+                numbers = {item.id: item.undoes for item in made}
+                times = [
+                    version.updated_at for version in history if numbers.get(version.id) == version.version
+                ]
+                if min(times) > changed[MOST_LAST].updated_at:  # no other item has a part in it
+                    return made
+        ids = [item.id for item in changed] if len(changed) <= MOST_IDS else None
+        history = await self._store.history(self._session_id, ids) if changed else ()
+        return await asyncio.to_thread(decide, history, self._clock(), of_canon)
 
     async def _change(self, items: Sequence[Item], change: Callable[[Item], Item]) -> Sequence[Item]:
         """Store the result of `change` for items; where another window changed one, for its new version."""
