@@ -382,7 +382,7 @@ async def test_the_next_slot_reads_only_what_is_new_and_says_the_same(
             "from the summary, or from what was known"
         )
         for slot in await store.save_points(session.id):
-            await store.delete_save_point(session.id, slot.number)
+            await store.delete_save_point(slot)
         from_scratch = await slots_of(store).keep(session.id, "New")
     assert content_of(new).chains == content_of(from_scratch).chains
 
