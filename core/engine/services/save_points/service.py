@@ -238,7 +238,13 @@ class SavePoints:
         if chains != content.chains:
             raise SavePointDamagedError(slot.number, "the story up to it has changed")
         title = title_from(session.title, content.tab1.chapter, content.tab1.world)
-        session = replace(session, title=title_with(title, slot.label), updated_at=self._clock())
+        session = replace(
+            session,
+            title=title_with(title, slot.label),
+            branched_from=slot.session_id,
+            branched_at=session.prompt_index,
+            updated_at=self._clock(),
+        )
         readings, history = await bank_of(self._store, session)
         kept = (content.tab1, content.secrets, events, blocks, content.statuses)
         body = beginning_of(session, *kept, items=history, until=slot.taken_at)
