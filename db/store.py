@@ -313,10 +313,11 @@ class PostgresStore:
 
         await self._change(work)
 
-    async def delete_save_point(self, session_id: SessionId, number: int) -> None:
-        """Delete a save slot, if it exists."""
-        is_it = (SAVE_SLOT.c.session_id == session_id) & (SAVE_SLOT.c.number == number)
-        await self._change(lambda connection: connection.execute(delete(SAVE_SLOT).where(is_it)))
+    async def delete_save_point(self, slot: SavePoint) -> None:
+        """Delete this save slot, if it exists; another one with its number stays."""
+        has_its_number = (SAVE_SLOT.c.session_id == slot.session_id) & (SAVE_SLOT.c.number == slot.number)
+        gone = delete(SAVE_SLOT).where(has_its_number, SAVE_SLOT.c.sha256 == slot.sha256)
+        await self._change(lambda connection: connection.execute(gone))
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:
         """Yield for every commit to this session; see `SessionStore.follow`."""

@@ -95,7 +95,11 @@ class BankStore(Protocol):
         """Return the items of a chapter that the GM rejected or merged, whatever is canon."""
 
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
-        """Return the chapters before this one in its book, in order; nothing for one that is in no book."""
+        """Return the chapters before this one in its book, in order; nothing for one that is in no book.
+
+        A branch or a restored save slot that is in none has those of the chapter that it is a copy of, which
+        is itself never one of them: what was played there since did not happen here.
+        """
 
     async def replacements(
         self, session_ids: Sequence[SessionId], item_ids: Collection[ItemId] | None = None

@@ -88,7 +88,8 @@ class LibraryStore(Protocol):
     async def put_book(self, book: Book, *, new_chapter: Changes | None = None) -> None:
         """Store a book and the order of its chapters; a chapter is taken out of the book it was in,
         which has the next version then.
-        A `new_chapter`, which `book` has among its chapters, is stored in the same transaction.
+        A `new_chapter`, which `book` has among its chapters, is stored in the same transaction; then raise
+        ChangedElsewhereError where another of them is in another book by now.
         """
 
     async def purge_book(self, book_id: BookId) -> None:

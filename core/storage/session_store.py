@@ -240,8 +240,8 @@ class SessionStore(Protocol):
         another one by now.
         """
 
-    async def delete_save_point(self, session_id: SessionId, number: int) -> None:
-        """Delete a save point, if it exists."""
+    async def delete_save_point(self, slot: SavePoint) -> None:
+        """Delete this save point, if it exists; another one with its number stays."""
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:
         """Yield after commits to this session by any window; concurrent ones are coalesced.

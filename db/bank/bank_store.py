@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import URL, Select, Text, Uuid, any_, bindparam, cast, func, select
+from sqlalchemy import URL, Select, Text, Uuid, any_, bindparam, cast, func, literal, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from core.domain.bank.details import ItemKind
@@ -248,20 +248,37 @@ def _versions(*, with_all: bool, of_canon: bool, of_kinds: bool) -> Select[Any]:
 
 
 def _earlier_chapters() -> Select[Any]:
-    """Return the query for the chapters before one in its book."""
-    own, place = BOOK_CHAPTER.alias("own"), BOOK_CHAPTER.c.place
+    """Return the query for the chapters before one in its book; see `BankStore.earlier_chapters`."""
+    origin, place = SESSION.alias("origin"), BOOK_CHAPTER.c.place
+    versions = (
+        select(SESSION.c.id, SESSION.c.branched_from, literal(0).label("steps"))
+        .where(SESSION.c.id == bindparam("session", type_=Uuid))
+        .cte("versions", recursive=True)
+    )
+    versions = versions.union_all(
+        select(origin.c.id, origin.c.branched_from, versions.c.steps + 1).join_from(
+            versions, origin, origin.c.id == versions.c.branched_from
+        )
+    )
+    own = (
+        select(BOOK_CHAPTER.c.book_id, place)
+        .join_from(BOOK_CHAPTER, versions, BOOK_CHAPTER.c.session_id == versions.c.id)
+        .order_by(versions.c.steps)
+        .limit(1)
+        .subquery("own")
+    )
     is_before = (own.c.book_id == BOOK_CHAPTER.c.book_id) & (place < own.c.place)
     # Deleted chapters leave gaps in the places, and none in the numbers.
     number = func.row_number().over(order_by=place).label("number")
+    before = select(BOOK_CHAPTER.c.session_id, number).join_from(BOOK_CHAPTER, own, is_before).subquery()
     return (
-        select(SESSION.c.id, SESSION.c.prompt_index, SESSION.c.slots, SESSION.c.names, number)
+        select(SESSION.c.id, SESSION.c.prompt_index, SESSION.c.slots, SESSION.c.names, before.c.number)
         .add_columns(SESSION.c.language, TAB1_INPUT.c.profiles)
         .add_columns(statuses_of(SESSION.c.id).scalar_subquery().label("statuses"))
-        .join_from(BOOK_CHAPTER, own, is_before)
-        .join(SESSION, SESSION.c.id == BOOK_CHAPTER.c.session_id)
+        .join_from(before, SESSION, SESSION.c.id == before.c.session_id)
         .join(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)
-        .where(own.c.session_id == bindparam("session", type_=Uuid))
-        .order_by(place)
+        .where(SESSION.c.id.not_in(select(versions.c.id)))
+        .order_by(before.c.number)
     )
 
 

@@ -206,7 +206,9 @@ class PostgresLibrary:
             losing = select(BOOK_CHAPTER.c.book_id).where(taken, BOOK_CHAPTER.c.book_id != book.id)
             # An edit of such a book as it was before would put the chapter back.
             grown = update(BOOK).where(BOOK.c.id.in_(losing)).values(version=BOOK.c.version + 1)
-            await connection.execute(grown)
+            has_taken = (await connection.execute(grown.returning(BOOK.c.id))).first() is not None
+            if has_taken and new_chapter is not None:
+                raise ChangedElsewhereError
             its = (BOOK_CHAPTER.c.book_id == book.id) | taken
             await connection.execute(delete(BOOK_CHAPTER).where(its))
             if rows := mapping.chapter_values(book):

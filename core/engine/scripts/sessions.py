@@ -1,9 +1,11 @@
 """The sessions in which a chapter script is played: its chapter and branches, with book and lorebooks."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from core.domain.ids import SessionId
 from core.domain.session.carry_over import NOTHING_CARRIED
+from core.domain.session.session_state import SessionState
 from core.engine.catalog import SessionCatalog
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.scripts.chapter_script import ChapterScript
@@ -19,25 +21,47 @@ async def first_session(
 ) -> SessionId:
     """Return the session in which a script is played, created if it does not exist, or with `is_new`.
 
-    A new one takes over what the last chapter of the book hands on. Raises IllegalCommandError where that
-    chapter has not ended.
+    A new one takes over what the last chapter of the book hands on, and the place in it of an attempt at the
+    script that has not ended. Raises IllegalCommandError where the last chapter has not ended.
     """
-    if not is_new and (known := await catalog.find_script(script.key)) is not None:
+    known = await catalog.find_script(script.key)
+    if known is not None and not is_new:
         return known
-    carried = NOTHING_CARRIED
+    carried, attempt = NOTHING_CARRIED, list[SessionId]()
     if book_title:
+        attempt = [] if known is None else await _not_ended(catalog, script, known)
         book = await catalog.library.books.find_or_create(book_title)
-        carried = await catalog.library.books.handed_on_by(book)
-    if is_new:
-        return await catalog.create(script_key=script.key, carried=carried)
-    return (await catalog.find_or_create(script.key, carried=carried))[0]
+        carried = await catalog.library.books.handed_on_by(book, without=attempt)
+    if not is_new:
+        return (await catalog.find_or_create(script.key, carried=carried))[0]
+    made = await catalog.create(script_key=script.key, carried=carried)
+    if attempt:
+        await join_book(catalog, book_title, [*attempt, made])
+    return made
 
 
-async def join_book(catalog: SessionCatalog, book_title: str, session_id: SessionId) -> None:
-    """Make a chapter that was played the last one of its book, unless it is in a book already."""
-    if await catalog.library.books.of(session_id) is None:
-        book = await catalog.library.books.find_or_create(book_title)
-        await catalog.library.books.add(book, session_id)
+async def _not_ended(catalog: SessionCatalog, script: ChapterScript, first: SessionId) -> list[SessionId]:
+    """Return the sessions in which a script was played from `first` on; none if its last one has ended."""
+    branches = ScriptBranches(catalog, script)
+    _, last = await branches.furthest(first)
+    state = (await catalog.reader(last).load()).session.state
+    return [] if state in (SessionState.ENDED, SessionState.NARRATING) else branches.path
+
+
+async def join_book(catalog: SessionCatalog, book_title: str, path: Sequence[SessionId]) -> None:
+    """Make the chapter that a script is played in the last one of its book, unless it is in a book already.
+
+    It is the last of `path`; those before it are what it branches off from, and it takes their place. To be
+    called before it is played: what its characters recall of earlier chapters depends on its place.
+    """
+    books, (*before, played) = catalog.library.books, path
+    if await books.of(played) is not None:
+        return
+    for one in reversed(before):
+        if (book := await books.of(one)) is not None:
+            await books.put_in_place(book, one, played)
+            return
+    await books.add_behind_last(await books.find_or_create(book_title), played)
 
 
 async def attach_lore_of(script: ChapterScript, session: SessionHandle, library: "Library") -> None:
@@ -61,15 +85,19 @@ class ScriptBranches:
         self._catalog = catalog
         self._script = script
         self.lines = script.lines
+        self.path: list[SessionId] = []
+        """The chapter and its branches in order, as far as they were found or made."""
 
     async def furthest(self, first: SessionId) -> tuple[int, SessionId]:
         """Return the place in `lines` where play goes on, and its session; `first` is that of the chapter."""
         at, session_id = 0, first
+        self.path = [first]
         while at + 1 < len(self.lines):
             found = await self._catalog.find_script(self._key(at + 1, session_id))
             if found is None:
                 break
             at, session_id = at + 1, found
+            self.path.append(found)
         return at, session_id
 
     async def branch(self, at: int, before: SessionId) -> SessionId:
@@ -77,9 +105,11 @@ class ScriptBranches:
         branching = self.lines[at].branching
         if branching is None:
             raise ValueError("the first line of a script is no branch")
-        return await self._catalog.branch(
+        made = await self._catalog.branch(
             before, branching.branch_at, title=branching.branch_title, script_key=self._key(at, before)
         )
+        self.path.append(made)
+        return made
 
     def _key(self, at: int, before: SessionId) -> str:
         branching = self.lines[at].branching

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING
 
 from core.config.files.paths import Paths
-from core.domain.errors import ChangedElsewhereError, IllegalCommandError, StoryEngineError
+from core.domain.errors import IllegalCommandError, StoryEngineError
 from core.domain.ids import SessionId
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.chapter.last_session import LastPanel, read_last_session, write_last_session
@@ -234,9 +234,7 @@ class Workspace:
         """
         await self.ask_to_leave()
         points = self.require_engine().save_points
-        if slot not in await points.listed(session_id):
-            raise ChangedElsewhereError
-        await self._open_unasked(await points.restore(session_id, slot.number))
+        await self._open_unasked(await points.restore(session_id, slot.number, seen=slot))
 
     async def branch(self, at: int) -> None:
         """Open a new session with the open one's prompts 1 to `at`; raises StoryEngineError."""

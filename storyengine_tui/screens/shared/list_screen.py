@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, Generic, TypeVar
 
 from rich.text import Text
@@ -11,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import DataTable, Static
+from textual.worker import WorkerError
 
 from core.domain.errors import ChangedElsewhereError, StoryEngineError
 from storyengine_tui.widgets.banner import DISMISS, Banner
@@ -33,6 +35,10 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
     def __init__(self) -> None:
         super().__init__()
         self._reading = asyncio.Lock()
+        self._turn = asyncio.Lock()
+        """Keeps commands on rows in their order: each begins on the rows as the one before it left them."""
+        self._asked: set[object] = set()
+        """Commands that run or wait for their turn, each with its row."""
 
     def compose_list(self, table_id: str, empty: str) -> ComposeResult:
         """Compose the banner, the table, the text that replaces an empty table, and the row of keys."""
@@ -129,6 +135,24 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
         else:
             self.run_worker(self._perform(work), group="list", exit_on_error=False)
 
+    def do_to(self, row: Row, command: Callable[[Row], Awaitable[object]]) -> None:
+        """Do this to a row in its turn, and read the list again; once for a key that comes twice."""
+        asked = command, self.key_of(row)
+        if asked not in self._asked:
+            self._asked.add(asked)
+            self.do_in_turn(command(row), asked)
+
+    def do_in_turn(self, work: Awaitable[object], asked: object = None) -> None:
+        """Do this once what was asked for before it is stored and shown, and read the list again."""
+        self.app.run_worker(self._in_turn(work, asked), group="list", exit_on_error=False)
+
+    async def _in_turn(self, work: Awaitable[object], asked: object) -> None:
+        try:
+            async with self._turn:
+                await self._command(work)
+        finally:
+            self._asked.discard(asked)
+
     def do_once(self, work: Coroutine[Any, Any, None]) -> None:
         """Do this in the background, once for a key that comes twice: it opens another chapter."""
         if self._is_doing_once:
@@ -146,7 +170,10 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
     async def _command(self, work: Awaitable[object]) -> None:
         error = await _error_of(work)
         if self in self.app.screen_stack:
-            self.run_worker(self._conclude(error, then_reloads=True), group="list", exit_on_error=False)
+            conclusion = self._conclude(error, then_reloads=True)
+            worker = self.run_worker(conclusion, group="list", exit_on_error=False)
+            with suppress(WorkerError):  # The list was left, or has told of its own bug.
+                await worker.wait()
         elif error is not None:
             self.app.notify(str(error), severity="warning", markup=False)
 

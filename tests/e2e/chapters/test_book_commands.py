@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.program import Machine, chapter_script
+from tests.e2e.program import WORDS_ALONE, Machine, chapter_script
+
+EXHAUSTED = '[[reply]]\nmatch = { schema = "text" }\nfault = "credit_exhausted"\n'
+
+
+def scripted(replies: Path) -> dict[str, str]:
+    return {"STORYENGINE_PROVIDER": "scripted", "STORYENGINE_SCRIPT": str(replies)}
 
 
 def script(fresh: Machine, name: str, title: str, book: str = "") -> Path:
@@ -43,6 +49,42 @@ def test_a_script_names_its_book_and_the_next_one_takes_over_what_it_hands_on(fr
     assert (body["book"]["title"], body["book"]["number"]) == ("The Lamp", 2)
     assert body["tab1"]["carried"]["lines"]
     assert "1. Dawn" in "".join(fresh.lines("book", "show", "The Lamp"))
+
+
+def test_a_script_of_a_book_is_played_with_what_the_bank_has_of_the_chapters_before_it(
+    fresh: Machine,
+) -> None:
+    fresh.out.mkdir()
+    for name, title in (("a.toml", "Dawn"), ("b.toml", "Dusk")):
+        file = fresh.write(name, f'book = "The Lamp"\nbank = true\n{chapter_script(title, 8)}')
+        fresh.lines("play", file, "--provider", "scripted", "--out", fresh.out, **WORDS_ALONE)
+    fresh.lines("export", "last", "--out", fresh.out / "dusk.json")
+    assert "(chapter 1, prompt " in (fresh.out / "dusk.json").read_text("utf-8")
+
+
+def test_a_script_that_is_begun_anew_takes_the_place_of_an_attempt_that_did_not_end(fresh: Machine) -> None:
+    fresh.out.mkdir()
+    played(fresh, script(fresh, "a.toml", "Dawn", "The Lamp"))
+    dusk = script(fresh, "b.toml", "Dusk", "The Lamp")
+    failing = scripted(fresh.write("replies.toml", EXHAUSTED))
+    assert fresh.call("play", dusk, "--out", fresh.out, **failing).returncode != 0
+    assert [line[:7] for line in fresh.lines("book", "show", "the lamp")[1:]] == ["1. Dawn", "2. Dusk"]
+    fresh.lines("play", dusk, "--new", "--provider", "scripted", "--out", fresh.out)
+    assert len(fresh.lines("sessions")) == 3
+    shown = fresh.lines("book", "show", "the lamp")[1:]
+    assert [line.split(" (")[0] for line in shown] == ["1. Dawn", "2. Dusk"]
+    assert "ended" in shown[1]
+    # One that was archived before its end hands nothing on, and stays behind the next chapter.
+    session = shown[1].split()[-1]
+    late = script(fresh, "c.toml", "Night", "The Lamp")
+    fresh.call("play", late, "--out", fresh.out, **failing)
+    [night] = [line.split("\t")[0] for line in fresh.lines("sessions") if "Night" in line]
+    fresh.lines("archive", night)
+    played(fresh, late)
+    shown = fresh.lines("book", "show", "the lamp")[1:]
+    assert [line.split(" (")[0] for line in shown] == ["1. Dawn", "2. Dusk", "3. Night", "4. Night"]
+    assert session in shown[1]
+    assert "archived" in shown[3]
 
 
 def test_the_next_chapter_of_a_chapter_without_a_book_begins_one(fresh: Machine) -> None:

@@ -24,7 +24,7 @@ async def test_save_slots_that_two_windows_name_at_once_are_both_kept(store: Pos
 
     session_id = await playable(store)
     for slot in await store.save_points(session_id):
-        await store.delete_save_point(session_id, slot.number)
+        await store.delete_save_point(slot)
     await SavePoints(Slow(store), utc_now).keep(session_id, "Of this window")
     labels = [slot.label for slot in await store.save_points(session_id)]
     assert labels == ["Of the other window", "Of this window"]

@@ -1,14 +1,16 @@
 """Books, played with the scripted provider: what a chapter hands on, and what that costs (design 14)."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from bench.recorder import Recorder
 from core.config.models.assignments import defaults_for
 from core.domain.audience import Audience
-from core.domain.errors import BookGoesOnError, IllegalCommandError, StorageError
+from core.domain.errors import BookGoesOnError, ChangedElsewhereError, IllegalCommandError, StorageError
 from core.domain.ids import SessionId
 from core.domain.session.carry_over import CarryKind
 from core.domain.session.profile import Profile
@@ -17,6 +19,7 @@ from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.exchange.session_export import from_json
+from core.library.book import Book
 from core.providers.scripted.provider import ScriptedProvider
 from tests.store.in_memory.memory_store import MemoryStore
 
@@ -210,3 +213,25 @@ async def test_chapters_are_put_into_a_book_moved_and_taken_out(engine: Engine) 
         await books.purge(other)
     await books.purge(await books.find("the lamp", is_archived=True))
     assert await books.of(first) is None
+
+
+async def test_two_next_chapters_at_once_of_a_chapter_in_no_book_leave_it_in_one_book(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await begun(engine)
+    await played(engine, first, 3)
+    books = engine.library.books
+    read = books._store.books
+
+    async def late(**more: Any) -> Sequence[Book]:
+        """Return the books once another window has begun the next chapter too."""
+        monkeypatch.setattr(books._store, "books", read)
+        await books.next_chapter(first)
+        return await read(**more)
+
+    monkeypatch.setattr(books._store, "books", late)
+    with pytest.raises(ChangedElsewhereError):
+        await books.next_chapter(first)
+    [book] = await books.listed()
+    assert book.chapters[0] == first
+    assert len(book.chapters) == len(await engine.sessions()) == 2

@@ -304,6 +304,24 @@ async def test_a_chapter_sees_the_casts_of_those_before_it_in_its_book(store: Se
     assert not found[0].statuses
 
 
+async def test_a_copy_of_a_chapter_has_the_chapters_before_that_one_in_its_book(store: SessionStore) -> None:
+    first, second, third = [chapters.new_session() for _ in range(3)]
+    branch = chapters.new_session(branched_from=second.id, branched_at=1)
+    again = chapters.new_session(branched_from=branch.id, branched_at=1)
+    for one in (first, second, third, branch, again):
+        await store.create(chapters.creation(one))
+    ids = (first.id, second.id, third.id)
+    book = Book(id=BookId(new_uuid()), title=str(first.id), chapters=ids, created_at=NOW, updated_at=NOW)
+    await store.library.put_book(book)
+    for copy in (branch, again):
+        found = await store.bank.earlier_chapters(copy.id)
+        assert [(one.session_id, one.number) for one in found] == [(first.id, 1)]
+    # In the book itself it has those before it, but for the one that it is another version of.
+    await store.library.put_book(replace(book, chapters=(*ids, again.id)))
+    found = await store.bank.earlier_chapters(again.id)
+    assert [(one.session_id, one.number) for one in found] == [(first.id, 1), (third.id, 3)]
+
+
 async def test_a_chapter_sees_what_is_sent_of_those_before_it_in_its_book(store: SessionStore) -> None:
     first, lease = await kept(store)
     said = (EventStatus(1, 1, 0, ContextStatus.ALWAYS), EventStatus(1, 1, 1, ContextStatus.NEVER))

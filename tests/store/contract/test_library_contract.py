@@ -234,6 +234,10 @@ async def test_a_new_chapter_is_stored_in_its_book_or_not_at_all(store: SessionS
     stale = replace(one, chapters=(session.id, late.id))
     with pytest.raises(StorageError):
         await store.library.put_book(stale, new_chapter=chapters.creation(late))
+    # Nor in a new book with a chapter that another window has put into one.
+    other = book(session.id, late.id, title="Other")
+    with pytest.raises(ChangedElsewhereError):
+        await store.library.put_book(other, new_chapter=chapters.creation(late))
     assert [found.id for found in await store.sessions()] == [session.id]
     assert [found.chapters for found in await store.library.books()] == [(session.id,)]
 

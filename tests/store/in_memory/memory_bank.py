@@ -75,9 +75,20 @@ class MemoryBank:
         return [item for item in found if rows is not None and _is_taken_out(rows, item)]
 
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
-        book = await self._library.book_of(session_id)
-        earlier = () if book is None else book.chapters[: book.number_of(session_id) - 1]
-        return [_earlier(self._sessions[one], number) for number, one in enumerate(earlier, start=1)]
+        versions: list[SessionId] = []
+        origin: SessionId | None = session_id
+        while origin is not None and origin in self._sessions:
+            versions.append(origin)
+            origin = self._sessions[origin].session.branched_from
+        for one in versions:
+            if (book := await self._library.book_of(one)) is not None:
+                earlier = enumerate(book.chapters[: book.number_of(one) - 1], start=1)
+                return [
+                    _earlier(self._sessions[other], number)
+                    for number, other in earlier
+                    if other not in versions
+                ]
+        return []
 
     async def replacements(
         self, session_ids: Sequence[SessionId], item_ids: Collection[ItemId] | None = None

@@ -94,6 +94,9 @@ class MemoryLibrary:
         return next((book for book in self._books.values() if session_id in book.chapters), None)
 
     async def put_book(self, book: Book, *, new_chapter: Changes | None = None) -> None:
+        others = [one for one in self._books.values() if one.id != book.id]
+        if new_chapter is not None and any({*one.chapters} & {*book.chapters} for one in others):
+            raise ChangedElsewhereError
         _put(self._books, book)
         if new_chapter is not None:
             self.create(new_chapter)

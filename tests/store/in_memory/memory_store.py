@@ -295,8 +295,10 @@ class MemoryStore:
             raise ChangedElsewhereError
         there[slot.number] = slot
 
-    async def delete_save_point(self, session_id: SessionId, number: int) -> None:
-        (await self._found(session_id)).save_points.pop(number, None)
+    async def delete_save_point(self, slot: SavePoint) -> None:
+        there = (await self._found(slot.session_id)).save_points
+        if there.get(slot.number) == slot:
+            del there[slot.number]
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:
         return self._following(session_id)

@@ -1,5 +1,6 @@
 """Chapter scripts that branch: each branch is a session, and a run that stopped goes on in the last."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -87,9 +88,9 @@ class Player:
             MemoryStore(self.database), ScriptedProvider(), defaults_for("scripted"), label="here"
         )
 
-    async def run(self, reporter: Stopping) -> Path:
+    async def run(self, reporter: Stopping, book: str = "") -> Path:
         first, _ = await self.engine.find_or_create(self.script.key)
-        return (await play_lines(self.engine, first, self.script, reporter, self.folder))[0]
+        return (await play_lines(self.engine, first, self.script, reporter, self.folder, book))[0]
 
     async def sessions(self) -> list[SessionId]:
         """The chapter and its branches, in the order of the script."""
@@ -128,6 +129,23 @@ async def test_a_script_goes_on_in_branches_and_the_last_one_is_written(tmp_path
     ]
     [draft] = await player.engine.reader(outside).drafts()
     assert draft.text in written.read_text(encoding="utf-8")
+
+
+async def test_of_a_script_that_is_played_the_branch_that_is_played_is_in_its_book(tmp_path: Path) -> None:
+    steps = Stopping()
+    await Player(tmp_path).run(steps)
+    for last in (1, len(steps.steps) // 2, len(steps.steps)):
+        player = Player(tmp_path)
+        books = player.engine.library.books
+        other = await player.engine.create()
+        await books.add(await books.create("The Lamp"), other)
+        for reporter in (Stopping(last), Stopping()):
+            with suppress(StopsError):
+                await player.run(reporter, "the lamp")
+            [book] = await books.listed()
+            branches = ScriptBranches(player.engine, player.script)
+            _, played = await branches.furthest((await player.engine.find_or_create(player.script.key))[0])
+            assert book.chapters == (other, played)
 
 
 async def test_takes_and_undone_prompts_stay_in_the_session_before_the_branch(tmp_path: Path) -> None:

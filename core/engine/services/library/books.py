@@ -1,6 +1,6 @@
 """Books: chapters in order, and the next chapter, which takes over what the last one knows (design 14)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from core.context.carry_over import Told, carry_over
@@ -129,15 +129,32 @@ class BookLibrary:
         await self._put_with(made, book, number)
         return made.session_id
 
-    async def handed_on_by(self, book: Book) -> CarryOver:
+    async def handed_on_by(self, book: Book, *, without: Collection[SessionId] = ()) -> CarryOver:
         """Return what the chapter after the last one of a book takes over; nothing in an empty book.
 
-        Raises IllegalCommandError unless the last chapter has ended.
+        Raises IllegalCommandError unless the last chapter has ended; see `_last_of`.
         """
-        if not book.chapters:
-            return CarryOver()
-        snapshot = await self._sessions.load(book.chapters[-1])
-        return await self._handed_on(snapshot, len(book.chapters))
+        last = await self._last_of(book, without)
+        return CarryOver() if last is None else await self._handed_on(last, book.number_of(last.session.id))
+
+    async def add_behind_last(self, book: Book, session_id: SessionId) -> Book:
+        """Put a chapter into a book behind the one that hands on; see `_last_of`."""
+        last = await self._last_of(book, ())
+        return await self.add(book, session_id, 1 if last is None else book.number_of(last.session.id) + 1)
+
+    async def put_in_place(self, book: Book, session_id: SessionId, other: SessionId) -> Book:
+        """Put a chapter in the place of another one, which is in no book then."""
+        chapters = tuple(other if one == session_id else one for one in book.chapters)
+        return await self.save(replace(book, chapters=chapters))
+
+    async def _last_of(self, book: Book, without: Collection[SessionId]) -> Snapshot | None:
+        """Return the last chapter of a book; those that were archived before their end hand nothing on."""
+        for chapter in reversed(book.chapters):
+            snapshot = await self._sessions.load(chapter)
+            is_there = snapshot.session.archived_at is None or snapshot.session.state in _OVER
+            if is_there and chapter not in without:
+                return snapshot
+        return None
 
     async def _handed_on(self, snapshot: Snapshot, number: int) -> CarryOver:
         session = snapshot.session

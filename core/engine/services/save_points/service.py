@@ -122,21 +122,27 @@ class SavePoints:
                 return slot
             raise changes_too_fast("stored")
 
-    async def drop(self, session_id: SessionId, number: int) -> None:
-        """Delete a save point that the GM named; automatic ones are replaced in turn."""
-        slot = await self._found(session_id, number)
+    async def drop(self, session_id: SessionId, number: int, *, seen: SavePoint | None = None) -> None:
+        """Delete a save point that the GM named; automatic ones are replaced in turn.
+
+        Raises ChangedElsewhereError where the number has another one than the one that was `seen`.
+        """
+        slot = await self._found(session_id, number, seen)
         if not slot.is_named:
             raise IllegalCommandError(
                 f"Save slot {number} is automatic: newer ones replace it by themselves."
             )
-        await self._store.delete_save_point(session_id, number)
+        await self._store.delete_save_point(slot)
 
-    async def restore(self, session_id: SessionId, number: int) -> SessionId:
+    async def restore(
+        self, session_id: SessionId, number: int, *, seen: SavePoint | None = None
+    ) -> SessionId:
         """Create a new session from a save point and return its id; nothing else changes.
 
-        Raises SavePointDamagedError when the story up to there does not match the hashes.
+        Raises SavePointDamagedError when the story up to there does not match the hashes, and
+        ChangedElsewhereError where the number has another one than the one that was `seen`.
         """
-        slot = await self._found(session_id, number)
+        slot = await self._found(session_id, number, seen)
         body = await self._body(slot)
         known = (await self._store.load(session_id)).condensed
         body = replace(body, condensed=still_condensed(known, body.blocks))
@@ -155,9 +161,11 @@ class SavePoints:
                 damages.append(f"save slot {slot.number}: {error.reason}")
         return damages
 
-    async def _found(self, session_id: SessionId, number: int) -> SavePoint:
+    async def _found(self, session_id: SessionId, number: int, seen: SavePoint | None = None) -> SavePoint:
         for slot in await self._store.save_points(session_id):
             if slot.number == number:
+                if seen not in (None, slot):
+                    raise ChangedElsewhereError
                 return slot
         raise IllegalCommandError(f"There is nothing in save slot {number}.")
 
@@ -230,7 +238,13 @@ class SavePoints:
         if chains != content.chains:
             raise SavePointDamagedError(slot.number, "the story up to it has changed")
         title = title_from(session.title, content.tab1.chapter, content.tab1.world)
-        session = replace(session, title=title_with(title, slot.label), updated_at=self._clock())
+        session = replace(
+            session,
+            title=title_with(title, slot.label),
+            branched_from=slot.session_id,
+            branched_at=session.prompt_index,
+            updated_at=self._clock(),
+        )
         readings, history = await bank_of(self._store, session)
         kept = (content.tab1, content.secrets, events, blocks, content.statuses)
         body = beginning_of(session, *kept, items=history, until=slot.taken_at)

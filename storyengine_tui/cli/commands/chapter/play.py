@@ -81,11 +81,8 @@ async def play(
     async with running_engine(configuration) as engine:
         for script, book in zip(scripts, titles, strict=True):
             first = await first_session(engine, script, book, is_new=new)
-            target, last = await play_lines(
-                engine, first, script, reporter, out or configuration.paths.downloads
-            )
-            if book:
-                await join_book(engine, book, last)
+            folder = out or configuration.paths.downloads
+            target, _ = await play_lines(engine, first, script, reporter, folder, book)
             say(str(target) if quiet else f"The chapter is in {target}")
 
 
@@ -99,12 +96,22 @@ def book_titles(scripts: Sequence[ChapterScript]) -> list[str]:
 
 
 async def play_lines(
-    engine: Engine, first: SessionId, script: ChapterScript, reporter: "Reporter", out: Path
+    engine: Engine,
+    first: SessionId,
+    script: ChapterScript,
+    reporter: "Reporter",
+    out: Path,
+    book_title: str = "",
 ) -> tuple[Path, SessionId]:
-    """Play a script, each branch in a session of its own; return the file and the id of the last chapter."""
+    """Play a script, each branch in a session of its own; return the file and the id of the last chapter.
+
+    The one that is played is in the book of that title, if there is one.
+    """
     branches = ScriptBranches(engine, script)
     at, session_id = await branches.furthest(first)
     while True:
+        if book_title:
+            await join_book(engine, book_title, branches.path)
         session = await _open(engine, session_id)
         is_last = at + 1 == len(branches.lines)
         if engine.queue.is_paused:

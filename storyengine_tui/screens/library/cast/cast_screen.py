@@ -153,7 +153,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         if row is None:
             return
         if row.is_paused_at(utc_now()):
-            self.do(self._resume(row), then_reloads=True)
+            self.do_to(row, self._resume)
         else:
             self.ask(PauseModal(""), partial(self._pause, row))
 

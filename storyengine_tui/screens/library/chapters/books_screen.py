@@ -27,6 +27,8 @@ class BookRow:
 
     book: Book
     chapter: SessionSummary | None = None
+    archived: int = 0
+    """Number of chapters of the book that are not listed."""
 
 
 class BooksScreen(ChapterShelf[BookRow]):
@@ -67,8 +69,8 @@ class BooksScreen(ChapterShelf[BookRow]):
         summaries = {one.id: one for one in await engine.sessions()}
         rows = []
         for book in books:
-            rows.append(BookRow(book))
-            rows += [BookRow(book, summaries[one]) for one in book.chapters if one in summaries]
+            listed = [BookRow(book, summaries[one]) for one in book.chapters if one in summaries]
+            rows += [BookRow(book, archived=len(book.chapters) - len(listed)), *listed]
         self.show_shelves(await engine.library.counts())
         self.show_rows(rows)
 
@@ -92,8 +94,8 @@ class BooksScreen(ChapterShelf[BookRow]):
         book, chapter = row.book, row.chapter
         if chapter is None:
             title = cut(book.title, style="bold")
-            count = len(book.chapters)
-            about = f"{counted(count, 'chapter')}"
+            about = counted(len(book.chapters), "chapter")
+            about += f", {row.archived:,} archived" if row.archived else ""
             return title, Text(about), Text(), cut(book.author)
         number = f"  {book.number_of(chapter.id)}. "
         is_open = is_open_in(self._workspace, chapter)
@@ -132,6 +134,10 @@ class BooksScreen(ChapterShelf[BookRow]):
             await self._workspace.archive(row.chapter.id)
         else:
             await self._books.archive(row.book)
+
+    def way_to_archived(self, row: BookRow) -> str:
+        """Return the keys that show an archived chapter: those of this list show archived books."""
+        return super().way_to_archived(row) if row.chapter is None else "2 and then v show it"
 
     async def restore(self, row: BookRow) -> None:
         """Bring the book back."""

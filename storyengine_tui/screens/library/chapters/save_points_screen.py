@@ -88,7 +88,7 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
             f"Delete the slot “{slot.label}”?", DELETE_EFFECT, confirm="Delete", is_destructive=True
         )
         slots = self._workspace.require_engine().save_points
-        self.ask(question, lambda _: slots.drop(self._chapter.id, slot.number))
+        self.ask(question, lambda _: slots.drop(self._chapter.id, slot.number, seen=slot))
 
     @on(DataTable.RowHighlighted)
     def _update_footer(self) -> None:

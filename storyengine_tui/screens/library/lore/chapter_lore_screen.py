@@ -143,16 +143,19 @@ class ChapterLoreScreen(ListScreen[None, LoreRow]):
         if copy is not None:
             await self._session.edits.attach_lore(copy)
 
+    async def _detach_lore(self, row: LoreRow) -> None:
+        await self._session.edits.detach_lore(row.name)
+
     @on(DataTable.RowSelected)
     def action_attach(self) -> None:
         """Attach the book under the cursor, or take its content over again."""
         if self.chosen is not None and self.chosen.source is not None:
-            self.do(self._take_over(self.chosen), then_reloads=True)
+            self.do_to(self.chosen, self._take_over)
 
     def action_detach(self) -> None:
         """Detach the book under the cursor."""
         if self.chosen is not None and self.chosen.attached is not None:
-            self.do(self._session.edits.detach_lore(self.chosen.name), then_reloads=True)
+            self.do_to(self.chosen, self._detach_lore)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible for the book under the cursor."""

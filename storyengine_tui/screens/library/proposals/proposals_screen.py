@@ -118,7 +118,7 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
         """Take the proposal under the cursor."""
         row = self.chosen
         if row is not None:
-            self.do(self._accept(row), then_reloads=True)
+            self.do_to(row, self._accept)
 
     async def _accept(self, row: "Offered") -> None:
         await self._library.accept(row.proposal)
@@ -129,7 +129,7 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
         """Drop the proposal under the cursor."""
         row = self.chosen
         if row is not None:
-            self.do(self._drop(row), then_reloads=True)
+            self.do_to(row, self._drop)
 
     async def _drop(self, row: "Offered") -> None:
         await self._library.drop([row.proposal])
@@ -152,7 +152,7 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
     def action_undo(self) -> None:
         """Undo the last decision."""
         if self._decided is not None:
-            self.do(self._undo(self._decided), then_reloads=True)
+            self.do_in_turn(self._undo(self._decided))
 
     async def _undo(self, character_id: CharacterId) -> None:
         again = await self._library.undo(character_id)

@@ -241,16 +241,20 @@ class ShelfScreen(ListScreen[None, Row], FindingScreen[None]):
     def action_archive(self) -> None:
         """Take the row under the cursor off the list."""
         if self.chosen is not None:
-            self.do(self._archive(self.chosen), then_reloads=True)
+            self.do_to(self.chosen, self._archive)
 
     async def _archive(self, row: Row) -> None:
         await self.archive(row)
-        self._outcome = f"“{self.title_of(row)}” is archived; v shows it"
+        self._outcome = f"“{self.title_of(row)}” is archived; {self.way_to_archived(row)}"
+
+    def way_to_archived(self, row: Row) -> str:
+        """Return, in a clause, the keys that show a row which was archived."""
+        return "v shows it"
 
     def action_restore(self) -> None:
         """Bring the row under the cursor back."""
         if self.chosen is not None:
-            self.do(self.restore(self.chosen), then_reloads=True)
+            self.do_to(self.chosen, self.restore)
 
     def action_purge(self) -> None:
         """Delete the row under the cursor for good, if the GM confirms it."""

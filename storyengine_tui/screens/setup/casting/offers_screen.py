@@ -158,7 +158,7 @@ class OffersScreen(ListScreen[None, OfferRow]):
             return
         offer = row.offer
         if offer is None or self._is_taken(row) or len(offer.text) <= (room := self._room_for(offer)):
-            self.do(self._switch(row), then_reloads=True)
+            self.do_in_turn(self._switch(row))
             return
 
         async def apply(text: str) -> None:

@@ -34,10 +34,10 @@ class Gate:
         self.is_open = asyncio.Event()
         self.calls = 0
 
-    async def __call__(self, *arguments: Any) -> Any:
+    async def __call__(self, *arguments: Any, **more: Any) -> Any:
         self.calls += 1
         await self.is_open.wait()
-        return await self._command(*arguments)
+        return await self._command(*arguments, **more)
 
 
 async def make_played(engine: Engine, prompts: int) -> SessionId:
@@ -86,6 +86,19 @@ def names(screen: SavePointsScreen) -> list[str]:
     return [row[1] for row in rows(screen)]
 
 
+def choose_named(screen: SavePointsScreen) -> SavePoint:
+    """Put the cursor on the slot that the GM named, and return it."""
+    [seen] = [slot for slot in screen.rows if slot.is_named]
+    screen.query_one(DataTable).move_cursor(row=screen.rows.index(seen))
+    return seen
+
+
+async def replace_with(engine: Engine, seen: SavePoint, name: str) -> None:
+    """Delete a slot, and save the chapter under another name and the same number, as another window may."""
+    await engine.save_points.drop(seen.session_id, seen.number)
+    assert (await engine.save_points.keep(seen.session_id, name)).number == seen.number
+
+
 async def test_it_lists_the_newest_first_and_restores_one_into_a_new_chapter(desktop: Desktop) -> None:
     await desktop.prepare(make_saved)
     async with desktop.app().run_test() as pilot:
@@ -112,8 +125,6 @@ async def test_a_slot_is_restored_once_however_often_enter_is_pressed(
         screen = await shown(pilot)
         app = await opened(pilot)
         points = app.workspace.require_engine().save_points
-        gate = Gate(points.restore)
-        monkeypatch.setattr(points, "restore", gate)
         await until(pilot, lambda: rows(screen))
         # A slot that a newer one has replaced since the list was read is not restored in its place.
         before = screen.rows
@@ -121,7 +132,8 @@ async def test_a_slot_is_restored_once_however_often_enter_is_pressed(
         await pilot.press("enter")
         await until(pilot, lambda: screen.query_one("#trouble", Banner).is_shown)
         assert screen.rows == before
-        assert gate.calls == 0
+        gate = Gate(points.restore)
+        monkeypatch.setattr(points, "restore", gate)
         await pilot.press("enter", "enter", "r")
         gate.is_open.set()
         await until(pilot, lambda: app.screen is app.chapter)
@@ -137,14 +149,8 @@ async def test_a_slot_that_a_newer_one_replaces_while_the_gm_is_asked_is_not_res
         screen = await shown(pilot)
         engine = app.workspace.require_engine()
         await until(pilot, lambda: rows(screen))
-
-        async def replaced(_: SessionId) -> list[SavePoint]:
-            return [replace(slot, label="a newer one") for slot in screen.rows]
-
-        async def ask() -> None:
-            monkeypatch.setattr(engine.save_points, "listed", replaced)
-
-        monkeypatch.setattr(app.workspace, "ask_to_leave", ask)
+        seen = choose_named(screen)
+        monkeypatch.setattr(app.workspace, "ask_to_leave", lambda: replace_with(engine, seen, "a newer one"))
         await pilot.press("enter")
         await until(pilot, lambda: screen.query_one("#trouble", Banner).is_shown)
         assert len(await engine.sessions()) == 1
@@ -230,6 +236,19 @@ async def test_only_a_slot_that_the_gm_named_can_be_deleted(desktop: Desktop) ->
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, ChaptersScreen))
         await pilot.app.close_everything()  # type: ignore[attr-defined]  # ours
+
+
+async def test_a_slot_saved_elsewhere_under_the_same_number_is_not_deleted(desktop: Desktop) -> None:
+    async with desktop.window(make_kept) as (pilot, app):
+        screen = await shown(pilot)
+        await until(pilot, lambda: rows(screen))
+        seen = choose_named(screen)
+        await pilot.press("d")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await replace_with(app.workspace.require_engine(), seen, "After the storm")
+        app.screen.query_one("#confirm", Button).press()
+        await until(pilot, lambda: screen.query_one("#trouble", Banner).is_shown)
+        assert "After the storm" in names(screen)
 
 
 async def test_a_chapter_without_slots_says_when_the_first_is_taken(desktop: Desktop) -> None:

@@ -1,5 +1,7 @@
 """Proposals on screen: asked for from the list of the cast and on tab 3, read, taken, dropped, undone."""
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -207,6 +209,38 @@ async def test_a_proposal_that_another_window_decided_leaves_the_list_with_the_r
         await pilot.press("t")
         await until(pilot, lambda: heading(screen).startswith("Taken"))
         assert not screen.query_one(Banner).is_shown
+
+
+@pytest.mark.anyio
+async def test_proposals_that_are_decided_faster_than_they_are_stored_are_each_decided_once(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desktop.script = SCRIPT
+    async with desktop.window(make_cast) as (pilot, app):
+        await cast(pilot, app)
+        await pilot.press("g")
+        screen = await proposals(pilot, app, 2)
+        assert app.engine is not None
+        characters, is_open = app.engine.library.proposals._store.characters, asyncio.Event()
+
+        async def slow(**more: Any) -> Sequence[LibraryCharacter]:
+            found = await characters(**more)
+            await is_open.wait()
+            return found
+
+        before = await mira(app)
+        monkeypatch.setattr(app.engine.library.proposals._store, "characters", slow)
+        await pilot.press("t", "t", "down", "t")
+        is_open.set()
+        await until(pilot, lambda: not cells(screen))
+        assert not screen.query_one(Banner).is_shown
+        assert len((await mira(app)).traits) == len(before.traits) + 1
+        is_open.clear()
+        await pilot.press("u", "u")
+        is_open.set()
+        await until(pilot, lambda: len(cells(screen)) == 2)
+        assert not screen.query_one(Banner).is_shown
+        assert replace(await mira(app), version=before.version, updated_at=before.updated_at) == before
 
 
 @pytest.mark.anyio

@@ -331,3 +331,26 @@ async def test_an_identity_opens_once_and_what_failed_is_not_called_imported_or_
         await pilot.press("v")
         await until(pilot, lambda: screen.query_one("#empty").display)
         assert heading(screen) == "Archived: restore a character, or purge it for good"
+
+
+async def test_a_chapter_keeps_its_place_where_the_title_of_its_book_is_confirmed(desktop: Desktop) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        books = await shelf(pilot, "1", BooksScreen)
+        first = cells(books)[1][0]
+        await pilot.press("ctrl+home", "down", "b")
+        await until(pilot, lambda: app.screen is not books)
+        await pilot.press("enter")
+        await until(pilot, lambda: heading(books).startswith("It is chapter 1 of “Grey Point”"))
+        assert cells(books)[1][0] == first
+
+
+async def test_a_chapter_of_a_book_that_is_archived_is_found_where_the_list_says(desktop: Desktop) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        books = await shelf(pilot, "1", BooksScreen)
+        await pilot.press("ctrl+home", "down", "down", "a")
+        await until(pilot, lambda: heading(books) == "“Dusk” is archived; 2 and then v show it")
+        assert cells(books)[0][1] == "2 chapters, 1 archived"
+        await pilot.press("2")
+        await until(pilot, lambda: isinstance(app.screen, ChaptersScreen) and bool(cells(app.screen)))
+        await pilot.press("v")
+        await until(pilot, lambda: [row[0] for row in cells(app.screen)] == ["Dusk"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from textual import events
+from textual.widgets import DataTable
 
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
 from storyengine_tui.screens.library.shelf.title_modal import NameModal
@@ -97,3 +98,28 @@ async def test_a_command_that_is_refused_reads_the_list_again_and_succeeds_the_s
         await pilot.press("a")
         await until(pilot, lambda: [row[0] for row in cells(screen)] == ["Kara"])
         await until(pilot, lambda: not screen.query_one("#trouble", Banner).is_shown)
+
+
+async def test_a_key_that_comes_twice_archives_one_and_is_not_called_changed_elsewhere(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        screen = await shelf(pilot, "3", CastScreen)
+        gate, characters = asyncio.Event(), library_of(app).characters
+        monkeypatch.setattr(characters, "archive", after(gate, characters.archive))
+        await pilot.press("a", "a")
+        gate.set()
+        await until(pilot, lambda: [row[0] for row in cells(screen)] == ["Kara"])
+        await until(pilot, lambda: not [one for one in app.workers if one.group == "list"])
+        assert not screen.query_one("#trouble", Banner).is_shown
+        assert heading(screen) == "“Joss” is archived; v shows it"
+        # Another row is another command, which waits for its turn although the list is left.
+        gate.clear()
+        await characters.create("Ines")
+        screen.read_again()
+        await until(pilot, lambda: len(cells(screen)) == 2)
+        screen.query_one(DataTable).move_cursor(row=0)
+        await pilot.press("a", "down", "a", "v", "escape")
+        gate.set()
+        await until(pilot, lambda: not [one for one in app.workers if one.group == "list"])
+        assert not await characters.listed()
