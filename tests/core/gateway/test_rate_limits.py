@@ -11,7 +11,9 @@ from core.config.models.assignments import choose_models, defaults_for
 from core.config.models.model_defaults import DEFAULT_LIMITS
 from core.config.sections import AccountSettings, AgentSettings, ProfileSettings
 from core.domain.agent_role import AgentRole
-from core.gateway.lanes import RateLimiter
+from core.gateway.lanes import Lane, RateLimiter
+from core.gateway.places import LanePlace
+from core.providers.scripted.provider import ScriptedProvider
 
 AGENT_IDS = {
     AgentRole.WORLD_LOCK: (0,),
@@ -115,3 +117,24 @@ def test_characters_at_two_accounts_do_not_share_the_limit_of_their_role() -> No
     red, orange, yellow = ([(AgentRole.CHARACTER, slot, 0.0)] for slot in (1, 2, 3))
     assert seconds_of(call(limiter, red * 10 + orange * 5 + yellow * 5)) == 0.0
     assert seconds_of(call(limiter, orange * 1)) == pytest.approx(60.0)
+
+
+def test_a_prompt_that_waits_for_the_limit_of_its_account_goes_before_work_beside_the_play() -> None:
+    begun: list[tuple[str, float]] = []
+    lane = Lane(ScriptedProvider, requests_per_minute=1)
+    beside, of_play = LanePlace(5, yield_place=lambda: None), LanePlace(0)
+
+    async def begin(name: str, after: float, place: LanePlace) -> None:
+        await asyncio.sleep(after)
+        async with lane.turn(place):
+            begun.append((name, round(asyncio.get_running_loop().time())))
+
+    async def all_of_them() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for number, (name, place) in enumerate(
+                [("first", beside), ("second", beside), ("prompt", of_play), ("third", beside)]
+            ):
+                tasks.create_task(begin(name, 10.0 * number, place))
+
+    seconds_of(all_of_them())
+    assert begun == [("first", 0), ("prompt", 60), ("second", 120), ("third", 180)]
