@@ -29,7 +29,10 @@ _MINUTE = 60.0
 
 
 class MinuteLimit:
-    """Lets at most so many calls begin in any minute; the others wait, those of the play in front."""
+    """Lets at most so many calls begin in any minute; the others wait, those of the play in front.
+
+    Work beside the play leaves a quarter of them to it: a prompt does not wait for it.
+    """
 
     def __init__(self) -> None:
         self._begun: deque[float] = deque()
@@ -41,6 +44,7 @@ class MinuteLimit:
         """Return when a call may begin; at most a minute from now per call ahead of it."""
         loop = asyncio.get_running_loop()
         own = is_background, next(self._numbers)
+        limit = max(1, limit * 3 // 4) if is_background else limit
         self._waiting.add(own)
         try:
             while True:

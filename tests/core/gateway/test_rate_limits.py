@@ -119,22 +119,34 @@ def test_characters_at_two_accounts_do_not_share_the_limit_of_their_role() -> No
     assert seconds_of(call(limiter, orange * 1)) == pytest.approx(60.0)
 
 
-def test_a_prompt_that_waits_for_the_limit_of_its_account_goes_before_work_beside_the_play() -> None:
-    begun: list[tuple[str, float]] = []
-    lane = Lane(ScriptedProvider, requests_per_minute=1)
-    beside, of_play = LanePlace(5, yield_place=lambda: None), LanePlace(0)
+BESIDE, OF_PLAY = LanePlace(5, yield_place=lambda: None), LanePlace(0)
 
-    async def begin(name: str, after: float, place: LanePlace) -> None:
+
+def begun_at(limit: int, *calls: tuple[float, LanePlace]) -> list[tuple[int, int]]:
+    """Return the numbers of calls in the order in which they begin, and when; each comes at its time."""
+    begun: list[tuple[int, int]] = []
+    lane = Lane(ScriptedProvider, requests_per_minute=limit)
+
+    async def begin(number: int, after: float, place: LanePlace) -> None:
         await asyncio.sleep(after)
         async with lane.turn(place):
-            begun.append((name, round(asyncio.get_running_loop().time())))
+            begun.append((number, round(asyncio.get_running_loop().time())))
 
     async def all_of_them() -> None:
         async with asyncio.TaskGroup() as tasks:
-            for number, (name, place) in enumerate(
-                [("first", beside), ("second", beside), ("prompt", of_play), ("third", beside)]
-            ):
-                tasks.create_task(begin(name, 10.0 * number, place))
+            for number, one in enumerate(calls):
+                tasks.create_task(begin(number, *one))
 
     seconds_of(all_of_them())
-    assert begun == [("first", 0), ("prompt", 60), ("second", 120), ("third", 180)]
+    return begun
+
+
+def test_a_prompt_that_waits_for_the_limit_of_its_account_goes_before_work_beside_the_play() -> None:
+    calls = [(0.0, BESIDE), (10.0, BESIDE), (20.0, OF_PLAY), (30.0, BESIDE)]
+    assert begun_at(1, *calls) == [(0, 0), (2, 60), (1, 120), (3, 180)]
+
+
+def test_work_beside_the_play_leaves_a_quarter_of_the_limit_of_its_account_to_prompts() -> None:
+    work = [(0.0, BESIDE)] * 4
+    begun = begun_at(4, *work, (10.0, OF_PLAY), (20.0, OF_PLAY))
+    assert begun == [(0, 0), (1, 0), (2, 0), (4, 10), (5, 60), (3, 60)]
