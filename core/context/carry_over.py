@@ -145,14 +145,12 @@ def _found(
     session: Session, blocks: Sequence[MemoryBlock], secrets: Sequence[Told]
 ) -> Iterator[tuple[CarryKind, str, Audience, bool]]:
     """Yield what a chapter hands on, the newest of each kind first: its label, and whether it is pinned."""
-    pinned = set(map(lock_key, session.pinned))
     for lock in session.pinned:
         yield CarryKind.CANON, _line(lock), session.private_pins.get(lock, EVERYONE), True
     known = list(reversed(with_gm_locks(replace(session, pinned=()), blocks)))
     for block in known:
         for text in _texts(block.payload, "canon_locks"):
-            if lock_key(text) not in pinned:
-                yield CarryKind.CANON, text, block.audience, False
+            yield CarryKind.CANON, text, block.audience, False
         if block.type is BlockType.CANON_CORRECTION:
             yield CarryKind.CANON, _line(block.payload.get("correction")), block.audience, False
     deltas = [block for block in known if block.type is BlockType.TURN_DELTA]

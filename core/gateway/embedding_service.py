@@ -225,7 +225,8 @@ class EmbeddingService:
             await self._gateway.cashier.admit(call.planned, _nothing_follows, call.request, id)
             progress.is_sent = True
             if _is_service(plan):
-                await self._limit.wait(CALLS_PER_MINUTE)
+                is_background = call.request.spec.is_background
+                await self._limit.wait(CALLS_PER_MINUTE, is_background=is_background)
             async with turn:
                 for texts in _pieces(call.texts, plan.choice.batch, embedder.most_characters):
                     self._gateway.require_consent(embedder.base_url)  # may be withdrawn meanwhile

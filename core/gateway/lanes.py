@@ -8,6 +8,7 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
+from itertools import count
 from typing import Final
 
 from core.config.files.paths import Paths
@@ -28,22 +29,37 @@ _MINUTE = 60.0
 
 
 class MinuteLimit:
-    """Lets at most so many calls begin in any minute; the others wait."""
+    """Lets at most so many calls begin in any minute; the others wait, those of the play in front.
+
+    Work beside the play leaves a quarter of them to it: a prompt does not wait for it.
+    """
 
     def __init__(self) -> None:
         self._begun: deque[float] = deque()
+        self._numbers = count()
+        self._waiting: set[tuple[bool, int]] = set()
+        """The calls that wait, in their order: those of the play first, then by the time of their coming."""
 
-    async def wait(self, limit: int) -> None:
+    async def wait(self, limit: int, *, is_background: bool = False) -> None:
         """Return when a call may begin; at most a minute from now per call ahead of it."""
         loop = asyncio.get_running_loop()
-        while True:
-            now = loop.time()
-            while self._begun and self._begun[0] <= now - _MINUTE:
-                self._begun.popleft()
-            if len(self._begun) < limit:
-                self._begun.append(now)
-                return
-            await asyncio.sleep(self._begun[0] + _MINUTE - now)
+        own = is_background, next(self._numbers)
+        limit = max(1, limit * 3 // 4) if is_background else limit
+        self._waiting.add(own)
+        try:
+            while True:
+                now = loop.time()
+                while self._begun and self._begun[0] <= now - _MINUTE:
+                    self._begun.popleft()
+                if len(self._begun) >= limit:
+                    await asyncio.sleep(self._begun[0] + _MINUTE - now)
+                elif own != min(self._waiting):
+                    await asyncio.sleep(0)  # the one ahead has waited until the same moment
+                else:
+                    self._begun.append(now)
+                    return
+        finally:
+            self._waiting.remove(own)
 
 
 class RateLimiter:
@@ -56,14 +72,22 @@ class RateLimiter:
         self._choices = choices
         self._limits: defaultdict[tuple[str, AgentRole | int], MinuteLimit] = defaultdict(MinuteLimit)
 
-    async def wait(self, role: AgentRole, agent_id: int, choice: ModelConfig | None = None) -> None:
+    async def wait(
+        self,
+        role: AgentRole,
+        agent_id: int,
+        choice: ModelConfig | None = None,
+        *,
+        is_background: bool = False,
+    ) -> None:
         """Return when a call of the agent, by `choice` or as usual, may begin; as `MinuteLimit.wait`."""
         choice = choice or self._choices.of(role, agent_id)
         limit = choice.requests_per_minute
         if limit is None:
             return
         is_shared = limit == self._choices[role].requests_per_minute
-        await self._limits[choice.account, role if is_shared else agent_id].wait(limit)
+        own = self._limits[choice.account, role if is_shared else agent_id]
+        await own.wait(limit, is_background=is_background)
 
 
 POLL_SECONDS: Final = 2.0
@@ -190,7 +214,7 @@ class Lane:
         # The place of all windows first: a call that waits there holds none here that another could have.
         async with shared, self._places.held(place):
             if self._per_minute is not None:
-                await self._limit.wait(self._per_minute)
+                await self._limit.wait(self._per_minute, is_background=place.is_background)
             yield
 
     def share(self, account: str, places: SharedPlaces) -> None:

@@ -231,7 +231,7 @@ class ModelGateway:
         self.require_consent(call.address)
         await self.cashier.admit(call, partial(self._following, following), request, artifact_id)
         progress.is_sent = True
-        await self._limiter.wait(context.role, context.agent_id, choice)
+        await self._limiter.wait(context.role, context.agent_id, choice, is_background=place.is_background)
         loop = asyncio.get_running_loop()
         async with lane.turn(place, request), asyncio.timeout(outgoing.timeout * LONGEST_CALL):
             began = loop.time()

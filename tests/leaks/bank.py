@@ -111,12 +111,14 @@ async def keep_quotes(chapter: "RandomChapter") -> None:
 
 def mislabelled(chapter: "RandomChapter") -> list[str]:
     """Return what is wrong with the labels of items that are stored, in words."""
-    rows = chapter.store.database.sessions[chapter.session.id]
+    rows, ledger = chapter.store.database.sessions[chapter.session.id], chapter.ledger
+    changing = ledger.secrets.keys() | ledger.told_again
     return [
         f"an item for {item.label.mask} has {token}"
         for versions in rows.items.values()
         for item in versions
         if (item.prompt_index, item.take) in {(event.prompt_index, event.take) for event in rows.canon}
-        for token in tokens_in(f"{item.name} {item.text}") - chapter.ledger.secrets.keys()
-        if not slots_of(item.label) & chapter.ledger.cast <= chapter.ledger.label_of(token)
+        for token in tokens_in(f"{item.name} {item.text}")
+        - (changing if item.prompt_index > rows.session.prompt_index else ledger.secrets.keys())
+        if not slots_of(item.label) & ledger.cast <= ledger.label_of(token)
     ]

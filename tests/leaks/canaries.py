@@ -44,7 +44,9 @@ class Ledger:
     secrets: dict[str, Slots] = field(default_factory=dict)
     """The tokens of secrets, with those who knew them from the beginning."""
     told: dict[str, Slots] = field(default_factory=dict)
-    """The tokens of secrets, with those to whom canon reveals them now."""
+    """The tokens of secrets, and those told again, with those to whom canon tells them now."""
+    told_again: set[str] = field(default_factory=set)
+    """The tokens that others than those who heard them first are told later; `told` has who knows now."""
     pinned: dict[str, Slots] = field(default_factory=dict)
     """The tokens of canon that the GM pinned, with those who could know it then."""
     constant_lore: set[str] = field(default_factory=set)
@@ -91,6 +93,7 @@ class Ledger:
             for token in (*self.labels, *self.secrets)
         }
         self.labels, self.secrets, self.told, self.pinned = known | lore, {}, {}, {}
+        self.told_again = set()
 
     def label_of(self, token: str) -> Slots:
         if token in self.triggers:
@@ -103,7 +106,7 @@ class Ledger:
         """Return those who must be given a token by canon itself, whatever the GM pinned."""
         if token in self.secrets:
             return self.secrets[token] | self.told.get(token, frozenset())
-        return self.labels[token]
+        return self.labels[token] | self.told.get(token, frozenset())
 
     def pin(self, text: str) -> None:
         """Note that the GM keeps a text: those who could know it go on to know it, whatever is undone."""
@@ -162,14 +165,14 @@ class Spreader(ScriptedProvider):
     async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
         text = "\n".join(message.content for message in request.messages)
         slot = _SLOT.search(text)
+        expected = await self._expected()  # it notes who knows what by now
         if slot is not None:
-            expected = await self._expected() | self._ledger.constant_lore
-            self._ledger.check(text, int(slot[1]), "the input", expected)
+            self._ledger.check(text, int(slot[1]), "the input", expected | self._ledger.constant_lore)
         elif request.schema is not None and request.schema.name == "changes":
             [name] = _NAME.findall(text)
             self._ledger.check(text, self.in_library[name], "what changed", set())
         elif request.schema is None and self.viewpoint is not None:
-            self._ledger.check(text, self.viewpoint, "the narrative", await self._expected())
+            self._ledger.check(text, self.viewpoint, "the narrative", expected)
             sent = self.never_sent() & tokens_in(text)
             self._ledger.leaks += [f"the narrative has {token}, which is never sent" for token in sent]
             self._ledger.kept_count += "=== WORDS_TO_KEEP ===" in text

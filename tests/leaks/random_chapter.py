@@ -17,7 +17,7 @@ from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.services.takes.commands import LockMark
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import from_json, read_body, to_json
-from tests.leaks import bank
+from tests.leaks import again, bank
 from tests.leaks.canaries import (
     Ledger,
     Slots,
@@ -65,6 +65,9 @@ class RandomChapter(RandomSetting):
             partial(new_scene, self),
             *[partial(bank.change, self)] * 3,
             partial(bank.switch, self),
+            *[partial(again.tell_again, self)] * 2,
+            *(partial(one, self) for one in (again.edit_block, again.change_item, again.keep_slot)),
+            partial(again.go_back, self),
         ]
 
     # What the GM does.
@@ -245,6 +248,7 @@ class RandomChapter(RandomSetting):
         last = self.session.snapshot.session.prompt_index
         if not last:
             return
+        await again.forget_pins(self)
         await self.session.aclose()
         await self._go_on_in(await self.engine.branch(self.session.id, self.draw.randint(1, last)))
 
@@ -262,13 +266,8 @@ class RandomChapter(RandomSetting):
         self.away = {int(slot): back for slot, back in self.session.snapshot.session.away.items()}
 
     async def _end(self) -> None:
-        """End the chapter, and write it once for each viewpoint."""
-        if self.session.snapshot.session.prompt_index == 0:
-            return
-        await self._settle()
-        await self._try(self.session.end_chapter)
-        await self._settle()
-        if self.session.snapshot.session.state is not SessionState.ENDED:
+        """End the chapter, and write it once for each viewpoint; begin the next one, and play some of it."""
+        if not await self._is_ended():
             return
         await look_back(self.engine, self.session, self.model)
         await bank.keep_quotes(self)
@@ -278,6 +277,19 @@ class RandomChapter(RandomSetting):
             await self.session.wait(await self.session.build_narrative(viewpoint=slot))
         self.model.viewpoint = None
         await self._hand_on()
+        await self._play_next()
+        if self.draw.random() < 0.3 and await self._is_ended():
+            await self._hand_on()
+            await self._play_next()
+
+    async def _is_ended(self) -> bool:
+        """End the chapter if anything was played; return whether it has ended."""
+        if self.session.snapshot.session.prompt_index == 0:
+            return False
+        await self._settle()
+        await self._try(self.session.end_chapter)
+        await self._settle()
+        return self.session.snapshot.session.state is SessionState.ENDED
 
     async def _hand_on(self) -> None:
         """Begin the next chapter: what it takes over is known to those alone who may know it."""
@@ -289,7 +301,6 @@ class RandomChapter(RandomSetting):
                 self.ledger.check(line.text, slot, "the next chapter", set())
         await self.session.aclose()
         await self._go_on_in(following)
-        await self._play_next()
 
     async def _play_next(self) -> None:
         """Play some of the next chapter, in which somebody may be new and two may have changed places."""
@@ -303,8 +314,10 @@ class RandomChapter(RandomSetting):
         self.ledger.begin_next(places)
         self.ledger.labels |= self.of_tab1
         self.reveals, self.carried = [], set()
+        self.strangers += 1
+        was = self.session.snapshot.session
         names = {
-            slot: "A stranger" if before is None else Slot(before).default_name
+            slot: f"Stranger {self.strangers}" if before is None else was.name_of(Slot(before))
             for slot in self.cast
             if (before := places[int(slot)]) != slot
         }
@@ -353,14 +366,18 @@ class RandomChapter(RandomSetting):
                     heard = slots_of(event.audience) & self.ledger.cast
                     assert (token, heard) in self.reveals, "a secret was revealed to others than those meant"
                     self.ledger.told[token] = self.ledger.told.get(token, frozenset()) | heard
+        again.heard_again(self, rows)
         told = {token for event in canon for token in tokens_in(event.text)} - self.hidden
         return told | self.ledger.secrets.keys() | self.carried
 
     async def _check(self) -> None:
         """Check memory, previews, and what a reader sees as one of the characters."""
         expected = await self._expected()
-        for block in self.store.database.sessions[self.session.id].blocks.values():
-            for token in tokens_in(compact_json(block.payload)) - self.ledger.secrets.keys():
+        rows = self.store.database.sessions[self.session.id]
+        canon, changing = set(rows.canon_blocks.values()), self.ledger.secrets.keys() | self.ledger.told_again
+        for block in rows.blocks.values():
+            spared = self.ledger.secrets.keys() if block.id in canon else changing
+            for token in tokens_in(compact_json(block.payload)) - spared:
                 if not slots_of(block.audience) & self.ledger.cast <= self.ledger.label_of(token):
                     self.ledger.leaks.append(f"a block for {block.audience.mask} has {token}")
         self.ledger.leaks += bank.mislabelled(self)
@@ -368,7 +385,7 @@ class RandomChapter(RandomSetting):
         slot = self.draw.choice(self.cast)
         context = await self.engine.preview(self.session.id, slot, "And now?")
         told = "\n".join(message.content for message in context.messages)
-        sent = never_sent(self.store.database.sessions[self.session.id]) & tokens_in(told)
+        sent = never_sent(rows) & tokens_in(told)
         self.ledger.leaks += [f"the preview has {token}, which is never sent" for token in sent]
         assert is_kept(self)
         due = [one for one in self.session.snapshot.secrets if one.reveal_at is not None]

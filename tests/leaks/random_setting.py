@@ -16,6 +16,7 @@ from core.engine.session.session_handle import SessionHandle
 from tests.core.rooms.idle_hours import IdleHours
 from tests.core.values.sessions import waiting
 from tests.leaks import bank
+from tests.leaks.again import Kept
 from tests.leaks.canaries import (
     Ledger,
     Slots,
@@ -54,7 +55,8 @@ class RandomSetting:
         self.hidden: set[str] = set()  # the tokens of lines that were never sent, at some time
         self.session: SessionHandle
         self.earlier = asyncio.all_tasks()
-        self.crashes = 0
+        self.crashes = self.strangers = 0
+        self.kept: Kept | None = None  # a save slot of the chapter that is played
 
     async def _expected(self) -> set[str]:
         """Return the tokens that are to be in every input of those who may know them."""

@@ -69,7 +69,14 @@ class Worker(SessionTask):
         """Start the task, unless it runs already."""
         self._unwanted.clear()
         self._wake.set()
+        if self._has_ended:
+            self._writer.waiters.reopen()
         super().start()
+
+    @property
+    def _has_ended(self) -> bool:
+        """Whether the task ended with an error: nothing else ends it before the session is closed."""
+        return self._task is not None and not self.is_running
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         super()._ended(task)
@@ -236,6 +243,13 @@ class RequestWorker(Worker):
     """Runs the requests of the play."""
 
     name = "request worker"
+
+    def wake(self) -> None:
+        """Check for pending requests again, also where an error of the store has ended the task."""
+        if self._has_ended and not self._is_closing:
+            self.start()
+        else:
+            super().wake()
 
     def cancel(self, request_id: RequestId) -> bool:
         """Stop a request that a model has, or is about to have, and return True.

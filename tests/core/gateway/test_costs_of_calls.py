@@ -188,7 +188,7 @@ async def test_a_call_that_is_stopped_while_it_waits_for_its_turn_costs_nothing(
 ) -> None:
     waits = asyncio.Event()
 
-    async def wait(*_: object) -> None:
+    async def wait(*_: object, **__: object) -> None:
         waits.set()
         await asyncio.Event().wait()
 

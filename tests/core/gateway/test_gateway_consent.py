@@ -71,7 +71,7 @@ async def test_a_call_that_waits_for_its_turn_is_not_sent_once_consent_is_withdr
     service, consent = Service(), Consent((), tmp_path / "consent.json")
     consent.grant(ADDRESS)
 
-    async def wait(*_: object) -> None:
+    async def wait(*_: object, **__: object) -> None:
         consent.revoke(ADDRESS)
 
     monkeypatch.setattr("core.gateway.lanes.RateLimiter.wait", wait)

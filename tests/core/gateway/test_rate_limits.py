@@ -11,7 +11,9 @@ from core.config.models.assignments import choose_models, defaults_for
 from core.config.models.model_defaults import DEFAULT_LIMITS
 from core.config.sections import AccountSettings, AgentSettings, ProfileSettings
 from core.domain.agent_role import AgentRole
-from core.gateway.lanes import RateLimiter
+from core.gateway.lanes import Lane, RateLimiter
+from core.gateway.places import LanePlace
+from core.providers.scripted.provider import ScriptedProvider
 
 AGENT_IDS = {
     AgentRole.WORLD_LOCK: (0,),
@@ -115,3 +117,36 @@ def test_characters_at_two_accounts_do_not_share_the_limit_of_their_role() -> No
     red, orange, yellow = ([(AgentRole.CHARACTER, slot, 0.0)] for slot in (1, 2, 3))
     assert seconds_of(call(limiter, red * 10 + orange * 5 + yellow * 5)) == 0.0
     assert seconds_of(call(limiter, orange * 1)) == pytest.approx(60.0)
+
+
+BESIDE, OF_PLAY = LanePlace(5, yield_place=lambda: None), LanePlace(0)
+
+
+def begun_at(limit: int, *calls: tuple[float, LanePlace]) -> list[tuple[int, int]]:
+    """Return the numbers of calls in the order in which they begin, and when; each comes at its time."""
+    begun: list[tuple[int, int]] = []
+    lane = Lane(ScriptedProvider, requests_per_minute=limit)
+
+    async def begin(number: int, after: float, place: LanePlace) -> None:
+        await asyncio.sleep(after)
+        async with lane.turn(place):
+            begun.append((number, round(asyncio.get_running_loop().time())))
+
+    async def all_of_them() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for number, one in enumerate(calls):
+                tasks.create_task(begin(number, *one))
+
+    seconds_of(all_of_them())
+    return begun
+
+
+def test_a_prompt_that_waits_for_the_limit_of_its_account_goes_before_work_beside_the_play() -> None:
+    calls = [(0.0, BESIDE), (10.0, BESIDE), (20.0, OF_PLAY), (30.0, BESIDE)]
+    assert begun_at(1, *calls) == [(0, 0), (2, 60), (1, 120), (3, 180)]
+
+
+def test_work_beside_the_play_leaves_a_quarter_of_the_limit_of_its_account_to_prompts() -> None:
+    work = [(0.0, BESIDE)] * 4
+    begun = begun_at(4, *work, (10.0, OF_PLAY), (20.0, OF_PLAY))
+    assert begun == [(0, 0), (1, 0), (2, 0), (4, 10), (5, 60), (3, 60)]

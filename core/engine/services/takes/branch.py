@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from core.context.canon_locks import has_lock
+from core.context.canon_locks import audience_of_lock, has_lock
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.item import Item
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId
-from core.domain.session.session import read_away, title_from
+from core.domain.session.session import Session, read_away, title_from
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.condensed import still_condensed
@@ -69,11 +69,12 @@ def branch_at(
         present, away = _present_at(events), _away_at(events)
     title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
     pinned = tuple(lock for lock in session.pinned if _is_of(lock, memory) or not _is_of(lock, blocks))
-    marked = (*pinned, *session.struck)
+    later = [block for block in blocks if block.last > at]
+    labels = {lock: _label_in(session, lock, memory, later) for lock in (*pinned, *session.struck)}
     branched = replace(
         session,
         pinned=pinned,
-        private_pins={lock: label for lock, label in session.private_pins.items() if lock in marked},
+        private_pins={lock: label for lock, label in labels.items() if not label.is_everyone},
         title=title_with(title, f"branch at prompt {at}"),
         state=SessionState.ACTIVE if session.tab1_locked else SessionState.DRAFT_TAB1,
         is_ending=False,
@@ -96,6 +97,14 @@ def branch_at(
 def _is_of(lock: str, blocks: Sequence[MemoryBlock]) -> bool:
     """Whether a block has this canon lock: one that only later memory has is not known yet in a branch."""
     return any(has_lock(block, lock) for block in blocks)
+
+
+def _label_in(
+    session: Session, lock: str, memory: Sequence[MemoryBlock], later: Sequence[MemoryBlock]
+) -> Audience:
+    """Return who may know a marked canon lock in a branch: not those whom only later memory tells it."""
+    label = session.private_pins.get(lock, EVERYONE)
+    return label & audience_of_lock(lock, memory) if _is_of(lock, memory) and _is_of(lock, later) else label
 
 
 def _present_at(events: Sequence[Event]) -> Audience:

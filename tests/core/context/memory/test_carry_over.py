@@ -241,3 +241,14 @@ def test_of_two_whose_names_differ_only_in_how_accents_are_written_each_knows_it
         for name in ("Zo\u00eb", "Zoe\u0308", "ROOK", "ZO\u00cb")
     ]
     assert [label_in(pair, line).slots for line in lines] == [{RED}, {ORANGE}, {YELLOW}, set()]
+
+
+def test_pinned_canon_goes_on_to_those_who_learned_it_after_it_was_pinned() -> None:
+    private = delta(1, ONLY_MIRA, canon_locks=["The abbot lies."])
+    public = delta(2, canon_locks=["The abbot lies."])
+    pinned = chapter(pinned=("The abbot lies.",), private_pins={"The abbot lies.": ONLY_MIRA})
+    made = carry_over(pinned, CarryOver(), [private, public], chapter=1)
+    assert [(line.text, line.is_pinned) for line in made.lines] == [("The abbot lies.", True)]
+    assert known(made, "The abbot lies.") == ("Mira", "Joss", "Rook")
+    alone = carry_over(pinned, CarryOver(), [private], chapter=1)
+    assert known(alone, "The abbot lies.") == ("Mira",)

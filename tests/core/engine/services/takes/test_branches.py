@@ -5,13 +5,16 @@ from dataclasses import replace
 import pytest
 
 from core.config.models.assignments import defaults_for
+from core.domain.audience import Audience
 from core.domain.errors import IllegalCommandError
 from core.domain.session.session_state import SessionState
+from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
 from core.engine.scripts.player import ScriptPlayer
 from core.engine.services.takes.branch import branch_at
+from core.engine.services.takes.commands import LockMark, mark_lock
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.scripts.chapter_script import ChapterScriptError, parse_chapter_script
 from core.exchange.session_export import read_body, to_json
@@ -88,6 +91,29 @@ async def test_a_chapter_is_branched_whatever_a_file_says_of_when_a_correction_w
         events = await session.reads.canon()
         body = branch_at(session.snapshot, events, (*blocks, odd), CHUNK, session.snapshot.session.updated_at)
         assert body.blocks[-1].payload == odd.payload
+
+
+@pytest.mark.parametrize("mark", [LockMark.PINNED, LockMark.STRUCK])
+async def test_in_a_branch_marked_canon_is_known_to_those_alone_whom_its_memory_tells_it(
+    mark: LockMark,
+) -> None:
+    """One of them hears it in a whisper; later everyone does, and then the GM marks it."""
+    async with room().opened() as session:
+        await play(session, *map(str, range(2 * CHUNK)))
+        lock, whispered, told = await session.reads.memory_blocks()
+        only_red = Audience.of([Slot.RED])
+        blocks = (
+            lock,
+            replace(whispered, payload={"canon_locks": ["The abbot lies."]}, audience=only_red),
+            replace(told, payload={"canon_locks": ["The abbot lies."]}),
+        )
+        events, snapshot = await session.reads.canon(), replace(session.snapshot, blocks=blocks)
+        now = snapshot.session.updated_at
+        snapshot = snapshot.after(mark_lock(snapshot, "The abbot lies.", mark, now))
+        early, late = (branch_at(snapshot, events[: 2 * at], blocks, at, now) for at in (CHUNK, 2 * CHUNK))
+        assert early.session.private_pins == {"The abbot lies.": only_red}
+        assert late.session.private_pins == {}
+        assert late.session.pinned == early.session.pinned
 
 
 async def played(scene: Room) -> SessionHandle:
