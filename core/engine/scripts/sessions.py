@@ -36,8 +36,7 @@ async def first_session(
 async def join_book(catalog: SessionCatalog, book_title: str, session_id: SessionId) -> None:
     """Make a chapter that was played the last one of its book, unless it is in a book already."""
     if await catalog.library.books.of(session_id) is None:
-        book = await catalog.library.books.find_or_create(book_title)
-        await catalog.library.books.add(book, session_id)
+        await catalog.library.books.add_to(book_title, session_id)
 
 
 async def attach_lore_of(script: ChapterScript, session: SessionHandle, library: "Library") -> None:

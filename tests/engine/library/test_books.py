@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from bench.recorder import Recorder
 from core.config.models.assignments import defaults_for
 from core.domain.audience import Audience
 from core.domain.errors import BookGoesOnError, IllegalCommandError, StorageError
-from core.domain.ids import SessionId
+from core.domain.ids import BookId, SessionId, new_uuid
 from core.domain.session.carry_over import CarryKind
 from core.domain.session.profile import Profile
 from core.domain.session.session_state import SessionState
@@ -17,6 +18,7 @@ from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.exchange.session_export import from_json
+from core.library.book import Book
 from core.providers.scripted.provider import ScriptedProvider
 from tests.store.in_memory.memory_store import MemoryStore
 
@@ -210,3 +212,38 @@ async def test_chapters_are_put_into_a_book_moved_and_taken_out(engine: Engine) 
         await books.purge(other)
     await books.purge(await books.find("the lamp", is_archived=True))
     assert await books.of(first) is None
+
+
+async def test_a_book_that_two_windows_make_at_once_is_one_for_both(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As two `storyengine play` of chapters of one new book do: the other makes it after this one looked."""
+    books, made = engine.library.books, list[Book]()
+    put = books._store.put_book
+
+    async def late(book: Book, **more: Any) -> None:
+        if not made:
+            made.append(replace(book, id=BookId(new_uuid())))
+            await put(made[0])
+        await put(book, **more)
+
+    monkeypatch.setattr(books._store, "put_book", late)
+    assert (await books.find_or_create("The Lamp")).id == made[0].id
+    assert len(await books.listed()) == 1
+
+
+async def test_chapters_that_two_windows_put_into_a_book_at_once_are_both_in_it(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = await engine.create(), await engine.create()
+    books = engine.library.books
+    book = await books.create("The Lamp")
+    put, others = books._store.put_book, [replace(book, chapters=(first,))]
+
+    async def late(one: Book, **more: Any) -> None:
+        if others:
+            await put(others.pop())
+        await put(one, **more)
+
+    monkeypatch.setattr(books._store, "put_book", late)
+    assert (await books.add_to("The Lamp", second)).chapters == (first, second)

@@ -1,11 +1,19 @@
 """Books: chapters in order, and the next chapter, which takes over what the last one knows (design 14)."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from core.context.carry_over import Told, carry_over
 from core.domain.clock import Clock
-from core.domain.errors import BookGoesOnError, IllegalCommandError, UnreadPartsError, valid
+from core.domain.errors import (
+    BookGoesOnError,
+    ChangedElsewhereError,
+    IllegalCommandError,
+    StorageError,
+    UnreadPartsError,
+    valid,
+)
 from core.domain.ids import BookId, SessionId, new_uuid
 from core.domain.session.carry_over import CarryOver
 from core.domain.session.session import Session, Tab1Inputs, title_from
@@ -61,7 +69,15 @@ class BookLibrary:
 
     async def find_or_create(self, title: str) -> Book:
         """Return the book with this title; create it if it does not exist."""
-        return await self._titled(title) or await self.create(title)
+        if (found := await self._titled(title)) is not None:
+            return found
+        try:
+            return await self.create(title)
+        except StorageError:
+            # Another window may have created it since.
+            if (found := await self._titled(title)) is None:
+                raise
+            return found
 
     async def store_chapter(self, made: Changes, title: str, author: str = "", description: str = "") -> None:
         """Store a new chapter as the last one of a book, which is made if no other has its title."""
@@ -77,6 +93,13 @@ class BookLibrary:
         others = [one for one in book.chapters if one != session_id]
         place = len(others) if number is None else max(0, min(number - 1, len(others)))
         return await self.save(replace(book, chapters=(*others[:place], session_id, *others[place:])))
+
+    async def add_to(self, title: str, session_id: SessionId) -> Book:
+        """Put a chapter into the book with this title as its last, also while another window does so."""
+        while True:
+            book = await self.find_or_create(title)
+            with suppress(ChangedElsewhereError):
+                return await self.add(book, session_id)
 
     async def remove(self, book: Book, session_id: SessionId) -> Book:
         """Take a chapter out of a book; it is in none then."""
