@@ -356,6 +356,13 @@ def test_an_address_that_none_can_have_is_refused_and_is_no_failure_of_a_model(
         assert "cannot be used" in refused.stderr
 
 
+def test_a_file_of_replies_that_cannot_be_read_is_refused_and_is_no_failure_of_a_model(here: Machine) -> None:
+    script = here.write("unread.toml", chapter_script("Unread Replies", 1))
+    refused = here.call("play", script, "--provider", "scripted", "--replies", "missing.toml")
+    assert refused.returncode == ExitCode.REFUSED
+    assert "missing.toml cannot be used (No such file or directory)" in refused.stderr
+
+
 def test_a_setting_that_is_not_valid_ends_the_screen_and_every_command_alike(here: Machine) -> None:
     for arguments in ((), ("sessions",), ("model", "show")):
         refused = here.start(*arguments, STORYENGINE_SUMMARY_TRIES="many")
