@@ -124,3 +124,14 @@ def test_settings_that_a_page_shows_are_settings_of_the_program(
 def test_the_failures_of_the_page_are_all_that_there_are() -> None:
     section = COMMAND_LINE.read_text("utf-8").split("## Failures")[1]
     assert set(re.findall(r"`([A-Z_]{8,})`", section)) == {code.value for code in ErrorCode}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_path_and_a_goal_of_make_that_a_page_names_are_there(page: Path) -> None:
+    text = page.read_text("utf-8")
+    tops = "|".join(path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] not in "._")
+    # Only architecture.md leaves the suffix of a module out; a test of its own reads it.
+    paths = re.findall(rf"`((?:{tops})/[\w./-]+)`", text) if page.name != "architecture.md" else []
+    assert not [path for path in paths if not (ROOT / path).exists()]
+    goals = re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert set(re.findall(r"(?:^|`)make ([a-z0-9-]+)", text, re.MULTILINE)) <= set(goals)

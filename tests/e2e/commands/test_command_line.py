@@ -76,6 +76,16 @@ def test_context_of_a_slot_that_does_not_play_is_refused(played: Machine) -> Non
     assert "“7” names no character of this chapter; the cast is 1 Kara, 2 Joss." in refused.stderr
 
 
+@pytest.mark.parametrize("prompt", ["99", "2147483648", "9" * 30])
+def test_a_prompt_that_no_chapter_can_have_is_refused_and_is_no_failure_of_the_database(
+    played: Machine, prompt: str
+) -> None:
+    [session] = ids(played, "Played")
+    refused = played.call("mark", session, prompt, "never")
+    assert refused.returncode == ExitCode.REFUSED, refused.stderr
+    assert "has no such line" in refused.stderr
+
+
 def test_a_session_that_is_not_there_or_not_named_is_a_sentence(played: Machine) -> None:
     for name in ("ffffffff", ""):
         refused = played.call("show", name)
