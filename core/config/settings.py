@@ -8,20 +8,20 @@ import tomllib
 from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
-    TomlConfigSettingsSource,
 )
 
 from core.config.files.bounded_file import read_bounded
-from core.config.files.paths import ENV_FILE
+from core.config.files.paths import ENCODING, ENV_FILE
 from core.config.sections import (
     LONGEST_SHOWN_NAME,
     MOST_ACCOUNTS,
@@ -44,8 +44,9 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.session.session import USUAL_HINT_MINUTES
 from core.text.cleaning import clean_line
 
-_config_file: ContextVar[Path | None] = ContextVar("config_file", default=None)
-"""The file that `load_settings` reads."""
+_NOTHING: Mapping[str, Any] = {}
+_in_file: ContextVar[Mapping[str, Any]] = ContextVar("in_file", default=_NOTHING)
+"""The settings of the file that `load_settings` has read."""
 
 
 class Settings(BaseSettings):
@@ -55,6 +56,7 @@ class Settings(BaseSettings):
         env_prefix="STORYENGINE_",
         env_nested_delimiter="__",
         env_file=ENV_FILE,
+        env_file_encoding=ENCODING,
         extra="ignore",
         frozen=True,
         defer_build=True,
@@ -157,7 +159,7 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Environment before `.env` before `config.toml`."""
-        in_file = TomlConfigSettingsSource(settings_cls, toml_file=_config_file.get())
+        in_file = InitSettingsSource(settings_cls, dict(_in_file.get()))
         return (init_settings, env_settings, dotenv_settings, in_file)
 
 
@@ -171,18 +173,35 @@ class InvalidSettingsError(StoryEngineError):
 
 def load_settings(config_file: Path) -> Settings:
     """Read the settings; raise InvalidSettingsError when one of them, or a file, is not valid."""
-    # Building a class for each file takes longer than reading the file.
-    before = _config_file.set(config_file)
+    before = _in_file.get()
     try:
-        for file in (config_file, Path(ENV_FILE)):
-            if file.is_file():
-                read_bounded(file)
+        # Building a class for each file takes longer than reading the file.
+        _in_file.set(_read_config(config_file))
+        if Path(ENV_FILE).is_file():
+            read_bounded(Path(ENV_FILE))
         return Settings()
     except (ValueError, RecursionError, OSError, SettingsError) as error:
         # Not `from error`: a traceback would show the content of the file.
         raise InvalidSettingsError(_complaint(error, config_file), config_file) from None
     finally:
-        _config_file.reset(before)
+        _in_file.set(before)
+
+
+def _read_config(file: Path) -> dict[str, Any]:
+    """Return the settings in `file`, or nothing where there is none.
+
+    Raises OSError, ValueError and RecursionError. Raises InvalidSettingsError for a name that no setting has:
+    what it was to set, such as a ceiling, would not hold.
+    """
+    try:
+        content = read_bounded(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    found = tomllib.loads(content.decode(ENCODING))
+    for name in found:
+        if name not in Settings.model_fields:
+            raise InvalidSettingsError(_invalid(_shortened(name), "extra_forbidden", ""), file)
+    return found
 
 
 def _complaint(error: Exception, config_file: Path) -> str:

@@ -74,7 +74,7 @@ async def check_backup(url: str, source: Path) -> str:
     Raises StorageError where it is damaged, of another program, of a newer one, or of another schema.
     """
     parsed = parse_url(url)
-    refuse_revision(await _revision_in(parsed, source))
+    refuse_revision(await _revision_in(parsed, source), backup=source)
     found, home = await _schema_in(parsed, source), await _schema_of(parsed)
     if found != home:
         raise _refusal(

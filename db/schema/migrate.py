@@ -85,15 +85,16 @@ async def is_ours(connection: AsyncConnection) -> bool:
     return revision is not None
 
 
-def refuse_revision(revision: str) -> None:
-    """Raise StorageError unless this program knows the revision."""
+def refuse_revision(revision: str, *, backup: Path | None = None) -> None:
+    """Raise StorageError unless this program knows the revision, of the database or of a backup."""
     if not revision.startswith(_PREFIX):
         raise _foreign()
     if revision not in known_revisions():
+        otherwise = ", or name another database in STORYENGINE_DATABASE_URL" if backup is None else ""
         raise StorageError(
             LOAD,
-            "The database was made by a newer Story Engine; nothing was changed.",
-            "Upgrade this program, or name another database in STORYENGINE_DATABASE_URL.",
+            f"{backup or 'The database'} was made by a newer Story Engine; nothing was changed.",
+            f"Upgrade this program{otherwise}.",
             is_transient=False,
         )
 

@@ -14,6 +14,7 @@ from storyengine_tui.cli.commands.models import consent, model
 from storyengine_tui.cli.commands.system import database, queue
 from storyengine_tui.cli.commands.system.doctor import doctor
 from storyengine_tui.cli.commands.system.password import password
+from storyengine_tui.cli.printing import shown
 from storyengine_tui.cli.running import command, first_clause
 
 
@@ -25,7 +26,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
-            error.message = _plain(error)
+            error.message = shown(_plain(error))
             raise
 
 

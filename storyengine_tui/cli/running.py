@@ -19,6 +19,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.text import Text
 
+from core.config.consent import InvalidAddressError
 from core.config.files.paths import Paths, find_paths
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.exchange.scripts.chapter_script import ChapterScriptError
@@ -219,6 +220,8 @@ def cannot_write(out: Path, error: OSError) -> StoryEngineError:
 def _code(error: StoryEngineError) -> ExitCode:
     if isinstance(error, ChapterScriptError | ImportRefusedError | FileRefusedError):
         return ExitCode.BAD_FILE
+    if isinstance(error, InvalidAddressError):  # nothing was sent, so no model has failed
+        return ExitCode.REFUSED
     return exit_code_of(error.code)
 
 

@@ -9,6 +9,8 @@ from platformdirs import PlatformDirs
 APP = "storyengine"
 ENV_FILE = ".env"
 """Settings of the directory that the program is started in."""
+ENCODING = "utf-8-sig"
+"""Encoding of the files of settings: UTF-8, also with the mark (BOM) that some editors put before it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,7 +170,7 @@ def _led_out(directory: Path, *places: Path) -> Iterator[Path]:
 def _holds_secret(env_file: Path) -> bool:
     """Whether the settings would take a secret from the file: read as they read it, by python-dotenv."""
     try:
-        text = read_bounded(env_file).decode("utf-8", errors="replace")
+        text = read_bounded(env_file).decode("utf-8-sig", errors="replace")
     except OSError:
         return False
     from dotenv import dotenv_values

@@ -61,7 +61,7 @@ async def join_book(catalog: SessionCatalog, book_title: str, path: Sequence[Ses
         if (book := await books.of(one)) is not None:
             await books.put_in_place(book, one, played)
             return
-    await books.add_behind_last(await books.find_or_create(book_title), played)
+    await books.add_behind_last(book_title, played)
 
 
 async def attach_lore_of(script: ChapterScript, session: SessionHandle, library: "Library") -> None:

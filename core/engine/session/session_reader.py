@@ -87,7 +87,9 @@ class SessionReader:
 
     async def canon(self, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
         """Return the events of prompts `first` to `last` that are the story."""
-        return await self._store.canon(self.id, first=first, last=last)
+        # A command takes any number, and the store none beyond its column.
+        last = None if last is None else min(last, _ALL)
+        return await self._store.canon(self.id, first=min(first, _ALL), last=last)
 
     async def witnessed_by(self, slot: Slot) -> Sequence[Event]:
         """Return the events of the story that a character has witnessed."""

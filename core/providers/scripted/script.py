@@ -2,11 +2,11 @@
 
     order = "content"              # which of several unconditional replies: by the request (the same
                                    # after a restart), or "sequence": one after the other, per process
+    synonyms = [["key", "latchkey"], ["boat", "skiff"]]   # count as one word where vectors are made
+
     [pace]
     first_token = 0.2              # seconds
     between_tokens = 0.01
-
-    synonyms = [["key", "latchkey"], ["boat", "skiff"]]   # count as one word where vectors are made
 
     [[reply]]                      # the first entry with conditions that holds is taken
     match = { schema = "turn_delta", last = "lantern", anywhere = "You are Mira", model = "o4-mini" }
@@ -154,7 +154,7 @@ def load_script(file: Path) -> Script:
 
 def _unusable(file: Path, reason: str) -> StoryEngineError:
     return StoryEngineError(
-        ErrorCode.LLM_REQUEST_ERROR,
+        ErrorCode.ILLEGAL_COMMAND,
         f"The script {file} cannot be used ({reason}); nothing was asked of any model.",
-        "Correct the file, or unset STORYENGINE_SCRIPT to play with replies that are made up.",
+        "Correct the file, or unset STORYENGINE_SCRIPT and leave --replies out: replies are made up then.",
     )

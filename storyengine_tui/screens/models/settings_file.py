@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from core.config.files.bounded_file import read_bounded
+from core.config.files.paths import ENCODING
 from core.config.files.private_files import write_privately
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.text.cleaning import clean_line
@@ -46,7 +47,7 @@ def change_settings(file: Path, changes: SettingsChanges) -> None:
 
 
 def _text_of(file: Path) -> str:
-    return read_bounded(file).decode("utf-8").replace("\r\n", "\n")
+    return read_bounded(file).decode(ENCODING).replace("\r\n", "\n")
 
 
 def edited(text: str, changes: SettingsChanges) -> str:

@@ -37,7 +37,7 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
         self._reading = asyncio.Lock()
         self._turn = asyncio.Lock()
         """Keeps commands on rows in their order: each begins on the rows as the one before it left them."""
-        self._asked: set[object] = set()
+        self._commands: set[object] = set()
         """Commands that run or wait for their turn, each with its row."""
 
     def compose_list(self, table_id: str, empty: str) -> ComposeResult:
@@ -138,8 +138,8 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
     def do_to(self, row: Row, command: Callable[[Row], Awaitable[object]]) -> None:
         """Do this to a row in its turn, and read the list again; once for a key that comes twice."""
         asked = command, self.key_of(row)
-        if asked not in self._asked:
-            self._asked.add(asked)
+        if asked not in self._commands:
+            self._commands.add(asked)
             self.do_in_turn(command(row), asked)
 
     def do_in_turn(self, work: Awaitable[object], asked: object = None) -> None:
@@ -151,7 +151,7 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
             async with self._turn:
                 await self._command(work)
         finally:
-            self._asked.discard(asked)
+            self._commands.discard(asked)
 
     def do_once(self, work: Coroutine[Any, Any, None]) -> None:
         """Do this in the background, once for a key that comes twice: it opens another chapter."""

@@ -262,6 +262,7 @@ def test_an_amount_that_nobody_can_mean_is_refused_in_a_sentence(tmp_path: Path,
     ("text", "sentence"),
     [
         ("[ceilings]\nevening = 1\n", "There is no setting ceilings.evening."),
+        ("[ceiling]\nday = 1\n", "There is no setting ceiling."),
         ('[prices."a"]\ninput = 1\n', "The setting prices.a.output is missing."),
         (
             "[ceilings]\nchapter = -1\n",
@@ -275,3 +276,28 @@ def test_a_refused_setting_is_told_in_words_of_the_program(tmp_path: Path, text:
     with pytest.raises(InvalidSettingsError) as refused:
         load_settings(file)
     assert refused.value.message == sentence
+
+
+def test_a_configuration_that_an_editor_saved_with_a_mark_of_its_encoding_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some editors write three bytes before UTF-8, which no one sees; of `.env` they hid the first line."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "config.toml"
+    file.write_bytes(b"\xef\xbb\xbfbell = true\r\nhint_minutes = 7\r\n")
+    (tmp_path / ".env").write_bytes(
+        b"\xef\xbb\xbfSTORYENGINE_SUMMARY_TRIES=3\r\nSTORYENGINE_AFTERTHOUGHTS=5\r\n"
+    )
+    settings = load_settings(file)
+    assert (settings.bell, settings.hint_minutes) == (True, 7)
+    assert (settings.summary_tries, settings.afterthoughts) == (3, 5)
+
+
+def test_a_directory_in_place_of_the_configuration_is_named_and_not_taken_for_no_settings(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "config.toml"
+    file.mkdir()
+    with pytest.raises(InvalidSettingsError) as refused:
+        load_settings(file)
+    assert refused.value.message == f"{file} cannot be read: Is a directory."

@@ -76,6 +76,16 @@ def test_context_of_a_slot_that_does_not_play_is_refused(played: Machine) -> Non
     assert "“7” names no character of this chapter; the cast is 1 Kara, 2 Joss." in refused.stderr
 
 
+@pytest.mark.parametrize("prompt", ["99", "2147483648", "9" * 30])
+def test_a_prompt_that_no_chapter_can_have_is_refused_and_is_no_failure_of_the_database(
+    played: Machine, prompt: str
+) -> None:
+    [session] = ids(played, "Played")
+    refused = played.call("mark", session, prompt, "never")
+    assert refused.returncode == ExitCode.REFUSED, refused.stderr
+    assert "has no such line" in refused.stderr
+
+
 def test_a_session_that_is_not_there_or_not_named_is_a_sentence(played: Machine) -> None:
     for name in ("ffffffff", ""):
         refused = played.call("show", name)
@@ -219,7 +229,6 @@ def test_consent_is_granted_listed_and_revoked(here: Machine) -> None:
     assert here.lines("consent", "list") == ["https://example.invalid/v1"]
     here.lines("consent", "revoke", "https://example.invalid/v1")
     assert here.lines("consent", "list") == ["No address is granted: no text leaves this machine."]
-    assert here.call("consent", "grant", "not a url").returncode == ExitCode.MODEL_FAILED
 
 
 def test_nothing_is_sent_to_an_address_without_consent(here: Machine) -> None:
@@ -345,6 +354,32 @@ def exported(here: Machine) -> Path:
     file = here.work / f"{uuid4()}.json"
     here.lines("export", "last", "--out", file)
     return file
+
+
+@pytest.mark.parametrize("address", ["", "ftp://example.invalid", "http://example.invalid:99999/v1", "écho"])
+def test_an_address_that_none_can_have_is_refused_and_is_no_failure_of_a_model(
+    here: Machine, address: str
+) -> None:
+    for command in ("grant", "revoke"):
+        refused = here.call("consent", command, address)
+        assert (refused.returncode, refused.stdout) == (ExitCode.REFUSED, "")
+        assert "cannot be used" in refused.stderr
+
+
+def test_a_file_of_replies_that_cannot_be_read_is_refused_and_is_no_failure_of_a_model(here: Machine) -> None:
+    script = here.write("unread.toml", chapter_script("Unread Replies", 1))
+    refused = here.call("play", script, "--provider", "scripted", "--replies", "missing.toml")
+    assert refused.returncode == ExitCode.REFUSED
+    assert "missing.toml cannot be used (No such file or directory)" in refused.stderr
+
+
+def test_a_setting_that_is_not_valid_ends_the_screen_and_every_command_alike(here: Machine) -> None:
+    for arguments in ((), ("sessions",), ("model", "show")):
+        refused = here.start(*arguments, STORYENGINE_SUMMARY_TRIES="many")
+        with refused as process:
+            _, said = process.communicate(timeout=60)
+        assert process.returncode == ExitCode.REFUSED, arguments
+        assert "The setting summary_tries is not valid" in said
 
 
 def test_every_exit_code_is_documented_and_every_error_has_one() -> None:

@@ -155,6 +155,21 @@ def test_what_is_not_possible_is_refused_with_a_sentence(
     assert said in refused.stderr
 
 
+def test_a_ceremony_of_an_archived_chapter_says_that_it_is_archived(
+    here: Machine, settings: dict[str, str]
+) -> None:
+    chapter = here.lines("book", "show", "the proposed book")[1].split()[-1]
+    here.lines("archive", chapter)
+    try:
+        refused = here.call("ceremony", chapter, **settings)
+        assert refused.returncode == 8
+        assert f"the session “{chapter}” is archived" in refused.stderr
+        assert f"storyengine restore {chapter}" in refused.stderr
+    finally:
+        here.lines("restore", chapter)
+    assert "there is no session “ffffffff”" in here.call("ceremony", "ffffffff", **settings).stderr
+
+
 KILLED = """
 title = "The Killed Chapter"
 world = "A house by the sea."

@@ -11,7 +11,7 @@ from bench.recorder import Recorder
 from core.config.models.assignments import defaults_for
 from core.domain.audience import Audience
 from core.domain.errors import BookGoesOnError, ChangedElsewhereError, IllegalCommandError, StorageError
-from core.domain.ids import SessionId
+from core.domain.ids import BookId, SessionId, new_uuid
 from core.domain.session.carry_over import CarryKind
 from core.domain.session.profile import Profile
 from core.domain.session.session_state import SessionState
@@ -235,3 +235,38 @@ async def test_two_next_chapters_at_once_of_a_chapter_in_no_book_leave_it_in_one
     [book] = await books.listed()
     assert book.chapters[0] == first
     assert len(book.chapters) == len(await engine.sessions()) == 2
+
+
+async def test_a_book_that_two_windows_make_at_once_is_one_for_both(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As two `storyengine play` of chapters of one new book do: the other makes it after this one looked."""
+    books, made = engine.library.books, list[Book]()
+    put = books._store.put_book
+
+    async def late(book: Book, **more: Any) -> None:
+        if not made:
+            made.append(replace(book, id=BookId(new_uuid())))
+            await put(made[0])
+        await put(book, **more)
+
+    monkeypatch.setattr(books._store, "put_book", late)
+    assert (await books.find_or_create("The Lamp")).id == made[0].id
+    assert len(await books.listed()) == 1
+
+
+async def test_chapters_that_two_windows_put_into_a_book_at_once_are_both_in_it(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = await engine.create(), await engine.create()
+    books = engine.library.books
+    book = await books.create("The Lamp")
+    put, others = books._store.put_book, [replace(book, chapters=(first,))]
+
+    async def late(one: Book, **more: Any) -> None:
+        if others:
+            await put(others.pop())
+        await put(one, **more)
+
+    monkeypatch.setattr(books._store, "put_book", late)
+    assert (await books.add_to("The Lamp", second)).chapters == (first, second)

@@ -222,8 +222,9 @@ async def test_a_backup_of_a_newer_program_is_refused(
 ) -> None:
     raw.execute("UPDATE alembic_version SET version_num = 'story_9999'")
     await backup(url, tmp_path / "newer")
-    with pytest.raises(StorageError, match="newer Story Engine"):
+    with pytest.raises(StorageError, match="newer was made by a newer Story Engine") as refused:
         await restore(empty_url, tmp_path / "newer")
+    assert refused.value.hint == "Upgrade this program.", "another database would not help"
     with psycopg.connect(plain_url(empty_url)) as empty:
         assert empty.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall() == []
     raw.execute("UPDATE alembic_version SET version_num = %s", (HEAD,))

@@ -53,3 +53,17 @@ def test_what_is_restored_by_such_a_name_is_a_chapter(monkeypatch: pytest.Monkey
     monkeypatch.setattr(database, "restore_chapter", restore)
     asyncio.run(database.restore_any(LONG))
     assert asked == [LONG]
+
+
+@pytest.mark.parametrize("name", ["story.dump", "backups/story", "/mnt/story"])
+def test_a_backup_that_is_not_there_is_not_looked_for_among_the_chapters(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    async def restore(file: Path, replace: bool) -> None:
+        asked.append((file, replace))
+
+    monkeypatch.setattr(database, "restore", restore)
+    asyncio.run(database.restore_any(name, replace=True))
+    assert asked == [(Path(name), True)]

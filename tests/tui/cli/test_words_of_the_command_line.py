@@ -54,6 +54,13 @@ def test_a_word_that_is_none_of_those_wanted_is_refused_in_our_words(
     assert "Input should" not in refused.output
 
 
+def test_a_refusal_repeats_no_control_sequence_of_the_words_that_were_typed() -> None:
+    refused = CliRunner().invoke(app, ["branch", "last", "--at", "\u202e\x1b[31m1"])
+    assert refused.exit_code == 2
+    assert "is not a whole number" in refused.output
+    assert not {"\u202e", "\x1b"} & set(refused.output)
+
+
 def test_every_state_has_words() -> None:
     assert set(STATE_LABELS) == set(SessionState)
 

@@ -1,11 +1,18 @@
 """Books: chapters in order, and the next chapter, which takes over what the last one knows (design 14)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 
 from core.context.carry_over import Told, carry_over
 from core.domain.clock import Clock
-from core.domain.errors import BookGoesOnError, IllegalCommandError, UnreadPartsError, valid
+from core.domain.errors import (
+    BookGoesOnError,
+    ChangedElsewhereError,
+    IllegalCommandError,
+    StorageError,
+    UnreadPartsError,
+    valid,
+)
 from core.domain.ids import BookId, SessionId, new_uuid
 from core.domain.session.carry_over import CarryOver
 from core.domain.session.session import Session, Tab1Inputs, title_from
@@ -21,6 +28,8 @@ from core.storage.snapshot import Snapshot
 from core.text.name_list import name_key
 
 _OVER = (SessionState.ENDED, SessionState.NARRATING)
+_TRIES = 5
+"""Maximum attempts at a change of a book that other windows change at the same time."""
 
 
 class BookLibrary:
@@ -61,7 +70,15 @@ class BookLibrary:
 
     async def find_or_create(self, title: str) -> Book:
         """Return the book with this title; create it if it does not exist."""
-        return await self._titled(title) or await self.create(title)
+        if (found := await self._titled(title)) is not None:
+            return found
+        try:
+            return await self.create(title)
+        except StorageError:
+            # Another window may have created it since.
+            if (found := await self._titled(title)) is None:
+                raise
+            return found
 
     async def store_chapter(self, made: Changes, title: str, author: str = "", description: str = "") -> None:
         """Store a new chapter as the last one of a book, which is made if no other has its title."""
@@ -77,6 +94,40 @@ class BookLibrary:
         others = [one for one in book.chapters if one != session_id]
         place = len(others) if number is None else max(0, min(number - 1, len(others)))
         return await self.save(replace(book, chapters=(*others[:place], session_id, *others[place:])))
+
+    async def add_to(self, title: str, session_id: SessionId) -> Book:
+        """Put a chapter into the book with this title as its last, also while another window does so.
+
+        In the one that it is in it keeps its place: what it knows of the others depends on that.
+        """
+
+        async def last(_: Book) -> int | None:
+            return None
+
+        return await self._add_at(title, session_id, last)
+
+    async def add_behind_last(self, title: str, session_id: SessionId) -> Book:
+        """Put a chapter into a book as `add_to`, but behind the one that hands on; see `_last_of`."""
+
+        async def behind(book: Book) -> int | None:
+            last = await self._last_of(book, ())
+            return 1 if last is None else book.number_of(last.session.id) + 1
+
+        return await self._add_at(title, session_id, behind)
+
+    async def _add_at(
+        self, title: str, session_id: SessionId, number_in: Callable[[Book], Awaitable[int | None]]
+    ) -> Book:
+        for tries in range(1, _TRIES + 1):
+            book = await self.find_or_create(title)
+            if session_id in book.chapters:
+                return book
+            try:
+                return await self.add(book, session_id, await number_in(book))
+            except ChangedElsewhereError:
+                if tries == _TRIES:
+                    raise
+        raise AssertionError("the loop returns or raises")
 
     async def remove(self, book: Book, session_id: SessionId) -> Book:
         """Take a chapter out of a book; it is in none then."""
@@ -136,11 +187,6 @@ class BookLibrary:
         """
         last = await self._last_of(book, without)
         return CarryOver() if last is None else await self._handed_on(last, book.number_of(last.session.id))
-
-    async def add_behind_last(self, book: Book, session_id: SessionId) -> Book:
-        """Put a chapter into a book behind the one that hands on; see `_last_of`."""
-        last = await self._last_of(book, ())
-        return await self.add(book, session_id, 1 if last is None else book.number_of(last.session.id) + 1)
 
     async def put_in_place(self, book: Book, session_id: SessionId, other: SessionId) -> Book:
         """Put a chapter in the place of another one, which is in no book then."""

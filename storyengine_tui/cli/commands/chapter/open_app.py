@@ -7,10 +7,9 @@ import sys
 from collections.abc import Callable
 
 from core.config.files.paths import find_paths
-from core.config.files.private_files import NotPrivateError
 from core.domain.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration, Unread, configure, find_private_paths, running_engine
-from storyengine_tui.cli.exit_codes import ExitCode
+from storyengine_tui.cli.exit_codes import exit_code_of
 from storyengine_tui.cli.printing import say_error, start_log
 from storyengine_tui.shell.app import StoryEngineApp
 
@@ -43,15 +42,7 @@ def open_app() -> int:
         return asyncio.run(run_until_left(_app, asyncio.run(_read())))
     except StoryEngineError as error:
         say_error(error)
-        return _code_of(error)
-
-
-def _code_of(error: StoryEngineError) -> ExitCode:
-    from core.config.password import PasswordRefusedError
-
-    if isinstance(error, PasswordRefusedError):
-        return ExitCode.REFUSED
-    return ExitCode.STORAGE_FAILED if isinstance(error, NotPrivateError) else ExitCode.USAGE
+        return exit_code_of(error.code)
 
 
 def _app(configuration: Configuration | Unread, after: Exception | None) -> StoryEngineApp:

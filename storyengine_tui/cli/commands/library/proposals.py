@@ -1,8 +1,9 @@
 """`storyengine cast assist`, `cast proposals` and `ceremony`: changes of characters, for the GM to decide."""
 
+import re
 import shlex
 from collections.abc import Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Annotated
 
 import typer
@@ -16,6 +17,7 @@ from core.engine.engine import Engine
 from core.engine.services.library.proposals import Offered
 from core.engine.session.cast_work import OVER
 from core.engine.session.session_handle import SessionHandle
+from core.library.book import Book
 from core.library.characters.character import LibraryCharacter
 from core.library.proposals.words import about, origin, proposed, there
 from core.text.cleaning import clean_line
@@ -31,6 +33,7 @@ Numbers = Annotated[
     list[int] | None,
     typer.Option(min=1, metavar="NUMBER", help="By its number in the list.", show_default=False),
 ]
+_ID = re.compile(r"[0-9a-f-]+\Z", re.IGNORECASE)
 _END_ONE = "end one first (End Chapter on tab 2)"
 HOW = "Decide with `storyengine cast proposals{}` (--take NUMBER, --drop NUMBER, --all, --undo)."
 
@@ -128,13 +131,22 @@ async def _chapter(catalog: SessionCatalog, name: str) -> SessionId:
         if not over:
             raise IllegalCommandError(f"No chapter has ended yet; {_END_ONE}.")
         return over[0]
-    with suppress(StoryEngineError):
+    try:
         return await find_session(catalog, name)
-    book = await catalog.library.books.find(name)
+    except StoryEngineError as refused:
+        book = await _book(catalog, name, refused)
     found = next((one for one in reversed(book.chapters) if one in over), None)
     if found is None:
         raise IllegalCommandError(f"No chapter of “{book.title}” has ended yet; {_END_ONE}.")
     return found
+
+
+async def _book(catalog: SessionCatalog, name: str, no_session: StoryEngineError) -> Book:
+    """Return the book that a name means; raise `no_session` for none where the name looks like an id."""
+    try:
+        return await catalog.library.books.find(name)
+    except StoryEngineError as no_book:
+        raise (no_session if _ID.match(name.strip()) else no_book) from None
 
 
 def _title_of(opened: SessionHandle) -> str:

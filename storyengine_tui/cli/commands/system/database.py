@@ -87,7 +87,9 @@ async def restore_any(
 ) -> None:
     """Restore everything from a backup, or bring an archived chapter back."""
     file = Path(name)
-    if await asyncio.to_thread(os.path.isfile, file):
+    # No id has either of the two: one that is not there was mistyped, and means no chapter.
+    is_path = os.sep in name or bool(file.suffix)
+    if is_path or await asyncio.to_thread(os.path.isfile, file):
         await restore(file, replace)
     else:
         await restore_chapter(name)

@@ -107,9 +107,7 @@ class ChapterShelf(ShelfScreen[Row]):
         books = self._workspace.require_engine().library.books
         now = await books.of(session_id)
         if title.strip():
-            book = await books.find_or_create(title)
-            # In the one that it is in it keeps its place: what it knows of the others depends on that.
-            book = book if session_id in book.chapters else await books.add(book, session_id)
+            book = await books.add_to(title, session_id)
             self._outcome = (
                 f"It is chapter {book.number_of(session_id)} of “{book.title}” (1 shows the books)"
             )

@@ -178,6 +178,15 @@ def test_an_env_file_with_a_secret_must_be_closed(paths: Paths, env_file: Path, 
     refuse_open_places(paths, env_file)
 
 
+def test_a_secret_in_the_first_line_behind_the_mark_of_an_editor_is_one_too(
+    paths: Paths, env_file: Path
+) -> None:
+    env_file.write_text("\ufeffSTORYENGINE_API_KEY=sk-1\n")
+    env_file.chmod(0o644)
+    with pytest.raises(NotPrivateError):
+        refuse_open_places(paths, env_file)
+
+
 def test_an_env_file_without_one_may_be_read_by_all(paths: Paths, env_file: Path) -> None:
     env_file.write_text(
         "STORYENGINE_PROFILE=local\nOTHER_API_KEY=theirs\n# STORYENGINE_API_KEY=sk-1\n"

@@ -30,3 +30,10 @@ def test_a_file_with_carriage_returns_is_not_rewritten_for_nothing(tmp_path: Pat
     file.write_bytes(b'provider = "scripted"\r\n')
     change_settings(file, {("provider",): "scripted"})
     assert file.read_bytes() == b'provider = "scripted"\r\n'
+
+
+def test_a_setting_is_written_into_a_file_that_an_editor_marked_as_utf_8(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_bytes(b"\xef\xbb\xbfbell = true\n")
+    change_settings(file, {("provider",): "scripted"})
+    assert file.read_text() == 'bell = true\nprovider = "scripted"\n'

@@ -1,0 +1,137 @@
+"""The program understands the commands, settings and chapter scripts that its documents show."""
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from core.config.settings import load_settings
+from core.domain.errors import ErrorCode
+from core.exchange.scripts.chapter_script import parse_chapter_script
+from storyengine_tui.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+COMMAND_LINE = ROOT / "docs" / "command-line.md"
+BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
+TABLES_OF_A_SCRIPT = {"agent", "prompt", "secret", "block"}
+WORLD = 'world = "A sea."\n'
+CHAPTER = 'chapter = "A boat."\n'
+CAST = "".join(f'[[agent]]\nname = "{name}"\nidentity = "One of Rime."\n' for name in ("Ines", "Joss"))
+
+
+@cache
+def program() -> Any:
+    return get_command(app)
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return [(kind, text) for kind, text in BLOCK.findall(page.read_text("utf-8"))]
+
+
+def typed() -> Iterator[tuple[str, str]]:
+    """Yield every command that a block of a page shows, with the name of the page."""
+    for page in PAGES:
+        for _, text in blocks(page):
+            for line in text.splitlines():
+                for run in re.findall(r"^ *(storyengine .*)|ARGS=\"([^\"]*)\"", line):
+                    words = run[0] or f"storyengine {run[1]}"
+                    if line.startswith("make run") or run[0]:
+                        yield page.name, words
+
+
+def in_words() -> Iterator[tuple[str, str]]:
+    """Yield every command that the words of a page name, with the name of the page."""
+    for page in PAGES:
+        text = BLOCK.sub("", page.read_text("utf-8"))
+        for words in re.findall(r"`(storyengine [^`…]*)`", text):
+            yield page.name, " ".join(words.split())
+
+
+def found(words: list[str]) -> tuple[Any, list[str]]:
+    """Return the command that these words begin with, and the others; groups lead to their commands."""
+    command, rest = program(), words
+    while rest and rest[0] in getattr(command, "commands", {}):
+        command, rest = command.commands[rest[0]], rest[1:]
+    return command, rest
+
+
+def options_of(command: Any) -> set[str]:
+    return {name for one in command.params for name in (*one.opts, *one.secondary_opts)} | {"--help"}
+
+
+@pytest.mark.parametrize(("page", "line"), list(typed()), ids=lambda text: text[:60])
+def test_a_command_that_a_page_shows_is_one_that_the_program_takes(page: str, line: str) -> None:
+    words = shlex.split(line, comments=True)[1:]
+    command, rest = found(words)
+    assert not hasattr(command, "commands"), f"{page}: {line}"
+    command.make_context(command.name, rest)
+
+
+@pytest.mark.parametrize(("page", "line"), list(in_words()), ids=lambda text: text[:60])
+def test_a_command_that_a_page_names_is_there_with_its_options(page: str, line: str) -> None:
+    command, rest = found(line.split()[1:])
+    is_general = rest[:1] == ["COMMAND"]
+    assert is_general or not hasattr(command, "commands"), f"{page}: {line}"
+    assert {word for word in rest if word.startswith("--")} <= options_of(command)
+
+
+def test_the_table_of_commands_names_no_option_that_its_commands_lack() -> None:
+    rows = [
+        line for line in COMMAND_LINE.read_text("utf-8").splitlines() if line.startswith("| `storyengine")
+    ]
+    assert len(rows) > 20
+    for row in rows:
+        named = [found(words.split()[:3])[0] for words in re.findall(r"`(?:storyengine )?([^`]+)`", row)]
+        known = {name for command in named if command is not program() for name in options_of(command)}
+        assert set(re.findall(r"--[a-z-]+", row)) <= known, row
+
+
+def toml() -> list[tuple[str, str]]:
+    return [(page.name, text) for page in PAGES for kind, text in blocks(page) if kind == "toml"]
+
+
+def is_script(text: str) -> bool:
+    return any(f"[[{table}]]" in text for table in TABLES_OF_A_SCRIPT)
+
+
+@pytest.mark.parametrize("text", [text for _, text in toml() if is_script(text)], ids=lambda text: text[:40])
+def test_a_chapter_script_of_a_page_can_be_played(text: str) -> None:
+    head = (WORLD if "\nworld =" not in text else "") + (CHAPTER if "\nchapter =" not in text else "")
+    tail = CAST if "[[agent]]" not in text else ""
+    prompts = "" if "[[prompt]]" in text else '[[prompt]]\ntext = "What now?"\n'
+    parse_chapter_script(f"{head}{text}\n{tail}{prompts}")
+
+
+@pytest.mark.parametrize("text", [t for _, t in toml() if not is_script(t)], ids=lambda text: text[:40])
+def test_settings_that_a_page_shows_are_settings_of_the_program(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("STORYENGINE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    load_settings(file)
+
+
+def test_the_failures_of_the_page_are_all_that_there_are() -> None:
+    section = COMMAND_LINE.read_text("utf-8").split("## Failures")[1]
+    assert set(re.findall(r"`([A-Z_]{8,})`", section)) == {code.value for code in ErrorCode}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_path_and_a_goal_of_make_that_a_page_names_are_there(page: Path) -> None:
+    text = page.read_text("utf-8")
+    tops = "|".join(path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] not in "._")
+    # Only architecture.md leaves the suffix of a module out; a test of its own reads it.
+    paths = re.findall(rf"`((?:{tops})/[\w./-]+)`", text) if page.name != "architecture.md" else []
+    assert not [path for path in paths if not (ROOT / path).exists()]
+    goals = re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert set(re.findall(r"(?:^|`)make ([a-z0-9-]+)", text, re.MULTILINE)) <= set(goals)
