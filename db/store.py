@@ -36,6 +36,7 @@ from db.library.library_store import PostgresLibrary
 from db.queue import PostgresQueue
 from db.reads import queries as reads
 from db.reads.chapter_lists import last_replies_of, lore_replies_of, read_sessions, spent_by
+from db.reads.streamed import in_parts
 from db.rows import mapping
 from db.schema.broken_rules import queries_of_rules
 from db.schema.migrate import upgrade
@@ -114,22 +115,18 @@ class PostgresStore:
 
     async def load(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
         """Return a consistent snapshot of the session; see `SessionStore.load`."""
-        with reads.of_chapter(session_id):
-            return await self._read(
-                lambda connection: reads.read_snapshot(connection, session_id, recent_prompts)
-            )
+        return await self._of_chapter(session_id, partial(reads.read_snapshot, recent_prompts=recent_prompts))
 
     async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
         """Return the memory for model inputs; see `SessionStore.memory`."""
-        with reads.of_chapter(session_id):
-            return await self._read(lambda connection: reads.read_memory(connection, session_id))
+        return await self._of_chapter(session_id, reads.read_memory)
 
     async def blocks(
         self, session_id: SessionId, *, after: int = -1, ordinal: int = 0
     ) -> Sequence[MemoryBlock]:
         """Return complete blocks, in order; see `SessionStore.blocks`."""
         query = reads.blocks_after(session_id, after, ordinal)
-        return await self._mapped(session_id, query, mapping.to_block)
+        return await self._mapped(session_id, query, mapping.to_block, 100 if after < 0 else 0)
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""
@@ -151,7 +148,7 @@ class PostgresStore:
             found = await connection.execute(statement.returning(SESSION.c.id))
             if found.one_or_none() is None:
                 raise reads.missing()
-            await connection.execute(_notify(session_id))
+            await connection.execute(writes.notice_to(session_id))
 
         await self._change(work)
 
@@ -170,7 +167,7 @@ class PostgresStore:
             gone = delete(SESSION).where(SESSION.c.id == session_id).returning(SESSION.c.id)
             if (await connection.execute(gone)).one_or_none() is None:
                 raise reads.missing()
-            await connection.execute(_notify(session_id))
+            await connection.execute(writes.notice_to(session_id))
 
         await self._change(work, seconds=PATIENCE)
 
@@ -192,16 +189,14 @@ class PostgresStore:
     ) -> Sequence[Event]:
         """Return the events that are the story; see `SessionStore.canon`."""
         query = reads.canon_between(session_id, first, last)
-        return await self._mapped(session_id, query, mapping.to_event)
+        return await self._mapped(session_id, query, mapping.to_event, 500 if last is None else 0)
 
     async def newest_canon(
         self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
     ) -> Sequence[Event]:
         """Return the newest events of canon; see `SessionStore.newest_canon`."""
-        with reads.of_chapter(session_id):
-            return await self._read(
-                lambda connection: reads.read_newest_events(connection, session_id, max_chars, known_to)
-            )
+        newest = partial(reads.read_newest_events, max_chars=max_chars, known_to=known_to)
+        return await self._of_chapter(session_id, newest)
 
     async def last_replies(self, session_id: SessionId) -> Mapping[Slot, tuple[int, datetime]]:
         """Return the newest reply of each character; see `SessionStore.last_replies`."""
@@ -375,9 +370,17 @@ class PostgresStore:
         async with guarded(LOAD):
             return await self._once_more(run)
 
+    async def _of_chapter(
+        self, session_id: SessionId, read: Callable[[AsyncConnection, SessionId], Awaitable[T]]
+    ) -> T:
+        with reads.of_chapter(session_id):
+            return await self._read(lambda connection: read(connection, session_id))
+
     async def _mapped(
-        self, session_id: SessionId, query: Select[Any], to_domain: Callable[[Any], T]
+        self, session_id: SessionId, query: Select[Any], to_domain: Callable[[Any], T], at_once: int = 0
     ) -> list[T]:
+        if at_once:  # All rows of a long chapter would hold up a key for some tenths of a second.
+            return await self._of_chapter(session_id, in_parts(query, to_domain, at_once))
         with reads.of_chapter(session_id):
             return list(map(to_domain, await self._rows(query)))
 
@@ -394,7 +397,3 @@ class PostgresStore:
             elif not is_undone(error):
                 raise
         return await work()
-
-
-def _notify(session_id: SessionId) -> Any:
-    return select(func.pg_notify(writes.channel_of(session_id), ""))

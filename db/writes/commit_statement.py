@@ -185,6 +185,11 @@ def _plain(value: object) -> object:
             raise TypeError(f"{type(value).__name__} is not JSON")
 
 
+def notice_to(session_id: SessionId, payload: str = "") -> sa.Select[Any]:
+    """Return the query that tells the windows of a chapter of a change."""
+    return sa.select(sa.func.pg_notify(channel_of(session_id), payload))
+
+
 @cache
 def _text_of_creation(names: tuple[str, ...]) -> str:
     session = _new_session()

@@ -11,7 +11,7 @@ from core.domain.bank.item import Item
 from core.domain.errors import ChangedElsewhereError
 from db.rows.bank_mapping import item_values, revision_values
 from db.tables import BANK_ITEM, BANK_REVISION
-from db.writes.commit_statement import BANK_CHANGED, as_json, channel_of, insertion, rows_given
+from db.writes.commit_statement import BANK_CHANGED, as_json, insertion, notice_to, rows_given
 
 Parameters = dict[str, str]
 """Rows as JSON, by the name of their table."""
@@ -42,7 +42,7 @@ async def put_items(connection: AsyncConnection, items: Sequence[Item], paramete
         raise ChangedElsewhereError()
     await connection.execute(_ADD_VERSIONS, {BANK_REVISION.name: parameters[BANK_REVISION.name]})
     for session_id in {item.session_id for item in items}:
-        await connection.execute(select(sa.func.pg_notify(channel_of(session_id), BANK_CHANGED)))
+        await connection.execute(notice_to(session_id, BANK_CHANGED))
 
 
 _GIVEN: Final = rows_given(BANK_ITEM)
