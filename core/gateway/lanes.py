@@ -37,15 +37,15 @@ class MinuteLimit:
     def __init__(self) -> None:
         self._begun: deque[float] = deque()
         self._numbers = count()
-        self._waiting: set[tuple[bool, int]] = set()
-        """The calls that wait, in their order: those of the play first, then by the time of their coming."""
+        self._waiting: dict[tuple[bool, int], int] = {}
+        """The limits of the calls that wait. Their order: those of the play first, then as they came."""
 
     async def wait(self, limit: int, *, is_background: bool = False) -> None:
         """Return when a call may begin; at most a minute from now per call ahead of it."""
         loop = asyncio.get_running_loop()
         own = is_background, next(self._numbers)
         limit = max(1, limit * 3 // 4) if is_background else limit
-        self._waiting.add(own)
+        self._waiting[own] = limit
         try:
             while True:
                 now = loop.time()
@@ -53,13 +53,13 @@ class MinuteLimit:
                     self._begun.popleft()
                 if len(self._begun) >= limit:
                     await asyncio.sleep(self._begun[0] + _MINUTE - now)
-                elif own != min(self._waiting):
+                elif any(one < own and len(self._begun) < most for one, most in self._waiting.items()):
                     await asyncio.sleep(0)  # the one ahead has waited until the same moment
                 else:
                     self._begun.append(now)
                     return
         finally:
-            self._waiting.remove(own)
+            del self._waiting[own]
 
 
 class RateLimiter:

@@ -36,6 +36,9 @@ from db.rows.mapping import to_request
 from db.tables import BANK_ACCESS, BANK_ITEM, BANK_REVISION, BOOK_CHAPTER, LLM_REQUEST, SESSION, TAB1_INPUT
 from db.writes.item_versions import parameters_of, put_items
 
+_TRIES: Final = 5
+"""Maximum attempts to read a list of items, some of which are changed meanwhile."""
+
 
 class PostgresBank:
     """The memory bank. `change` and `read` run work in a transaction of the store."""
@@ -61,9 +64,15 @@ class PostgresBank:
         """Return the items of a chapter; see `BankStore.items`."""
         query = _versions(with_all=with_all, of_canon=of_canon, of_kinds=kinds is not None)
         values = {"session": session_id, "kinds": array_of(kinds or ())}
-        # A chapter may have thousands, most of which were read before.
-        versions = await self._recalls.tuples(query, values, by_index=None)
-        return [item for item in await self._items.read(versions) if item is not None]
+        found: list[Item] = []
+        for _ in range(_TRIES):
+            # A chapter may have thousands, most of which were read before.
+            versions = await self._recalls.tuples(query, values, by_index=None)
+            found = [item for item in await self._items.read(versions) if item is not None]
+            # One that was changed between the two may not be wanted any more.
+            if [item.version for item in found] == [row[1] for row in versions]:
+                break
+        return found
 
     async def has_items(self, session_ids: Collection[SessionId]) -> bool:
         """Whether one of these chapters has an item, whatever counts."""

@@ -85,7 +85,8 @@ class Worker(SessionTask):
         if not isinstance(error, StoryEngineError):
             error = StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, BUG)
         self._writer.listeners.publish(StorageTrouble(error))
-        self._writer.waiters.fail(error)
+        if not self.is_running:  # nothing has begun it again meanwhile
+            self._writer.waiters.fail(error)
 
     def wake(self) -> None:
         """Check for pending requests again."""

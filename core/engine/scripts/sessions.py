@@ -21,17 +21,19 @@ async def first_session(
 ) -> SessionId:
     """Return the session in which a script is played, created if it does not exist, or with `is_new`.
 
-    A new one takes over what the last chapter of the book hands on, and the place in it of an attempt at the
-    script that has not ended. Raises IllegalCommandError where the last chapter has not ended.
+    A new one takes over what the last chapter of the book hands on. Where an attempt at the script that has
+    not ended is in the book, it takes that one's place, and what the last chapter before it hands on.
+    Raises IllegalCommandError where that last chapter has not ended.
     """
     known = await catalog.find_script(script.key)
     if known is not None and not is_new:
         return known
     carried, attempt = NOTHING_CARRIED, list[SessionId]()
     if book_title:
-        attempt = [] if known is None else await _not_ended(catalog, script, known)
         book = await catalog.library.books.find_or_create(book_title)
-        carried = await catalog.library.books.handed_on_by(book, without=attempt)
+        played = [] if known is None else await _not_ended(catalog, script, known)
+        attempt = [one for one in played if one in book.chapters]
+        carried = await catalog.library.books.handed_on_by(book, before=attempt)
     if not is_new:
         return (await catalog.find_or_create(script.key, carried=carried))[0]
     made = await catalog.create(script_key=script.key, carried=carried)
@@ -58,8 +60,7 @@ async def join_book(catalog: SessionCatalog, book_title: str, path: Sequence[Ses
     if await books.of(played) is not None:
         return
     for one in reversed(before):
-        if (book := await books.of(one)) is not None:
-            await books.put_in_place(book, one, played)
+        if await books.put_in_place(one, played) is not None:
             return
     await books.add_behind_last(book_title, played)
 

@@ -11,7 +11,7 @@ from core.config.models.assignments import choose_models, defaults_for
 from core.config.models.model_defaults import DEFAULT_LIMITS
 from core.config.sections import AccountSettings, AgentSettings, ProfileSettings
 from core.domain.agent_role import AgentRole
-from core.gateway.lanes import Lane, RateLimiter
+from core.gateway.lanes import Lane, MinuteLimit, RateLimiter
 from core.gateway.places import LanePlace
 from core.providers.scripted.provider import ScriptedProvider
 
@@ -150,3 +150,20 @@ def test_work_beside_the_play_leaves_a_quarter_of_the_limit_of_its_account_to_pr
     work = [(0.0, BESIDE)] * 4
     begun = begun_at(4, *work, (10.0, OF_PLAY), (20.0, OF_PLAY))
     assert begun == [(0, 0), (1, 0), (2, 0), (4, 10), (5, 60), (3, 60)]
+
+
+def test_a_call_of_a_higher_limit_does_not_wait_behind_one_of_a_lower_limit() -> None:
+    begun: list[tuple[int, float]] = []
+
+    async def begin(limit: MinuteLimit, most: int) -> None:
+        await limit.wait(most)
+        begun.append((most, asyncio.get_running_loop().time()))
+
+    async def all_of_them() -> None:
+        limit = MinuteLimit()
+        async with asyncio.TaskGroup() as tasks:
+            for most in (1, 1, 3):
+                tasks.create_task(begin(limit, most))
+
+    seconds_of(all_of_them())
+    assert begun == [(1, 0.0), (3, 0.0), (1, 60.0)]

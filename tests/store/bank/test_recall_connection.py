@@ -9,13 +9,14 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from core.domain.bank.item import Item
+from core.domain.bank.item import Item, Validation
 from core.domain.bank.recall import ItemVector, Query, Scope, query_words
 from core.domain.errors import StorageError
 from core.domain.session.language import Language
 from core.domain.session.session import Session
 from core.storage.changes import Changes
 from db.bank import recall
+from db.bank.item_reader import FoundRow, ItemReader
 from db.bank.parameters import array_of
 from db.bank.recall_connection import RecallConnection
 from db.errors import LOAD
@@ -100,6 +101,24 @@ async def test_a_list_of_items_reads_those_alone_that_were_changed_since(
     await store.bank.put([changed])
     assert await store.bank.items(session.id) == [*first[:3], changed, first[4]]
     assert read == [changed.text]
+
+
+async def test_a_list_has_no_item_that_is_rejected_while_it_is_read(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await with_items(store, fact(1), fact(2))
+    [item, other] = await store.bank.items(session.id)
+    rejected = replace(item.next_version(item.updated_at), validation=Validation.REJECTED)
+    left, read = [rejected], ItemReader.read
+
+    async def late(self: ItemReader, found: Sequence[FoundRow], **more: bool) -> Sequence[Item | None]:
+        if left:
+            await store.bank.put([left.pop()])
+            self._kept.clear()
+        return await read(self, found, **more)
+
+    monkeypatch.setattr(ItemReader, "read", late)
+    assert await store.bank.items(session.id) == [other]
 
 
 async def test_the_words_of_an_item_stay_where_a_change_has_the_same_texts(

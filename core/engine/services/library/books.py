@@ -2,6 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
+from itertools import takewhile
+from typing import TypeVar
 
 from core.context.carry_over import Told, carry_over
 from core.domain.clock import Clock
@@ -30,6 +32,7 @@ from core.text.name_list import name_key
 _OVER = (SessionState.ENDED, SessionState.NARRATING)
 _TRIES = 5
 """Maximum attempts at a change of a book that other windows change at the same time."""
+_Stored = TypeVar("_Stored", bound=Book | None)
 
 
 class BookLibrary:
@@ -110,7 +113,7 @@ class BookLibrary:
         """Put a chapter into a book as `add_to`, but behind the one that hands on; see `_last_of`."""
 
         async def behind(book: Book) -> int | None:
-            last = await self._last_of(book, ())
+            last = await self._last_of(book)
             return 1 if last is None else book.number_of(last.session.id) + 1
 
         return await self._add_at(title, session_id, behind)
@@ -118,16 +121,24 @@ class BookLibrary:
     async def _add_at(
         self, title: str, session_id: SessionId, number_in: Callable[[Book], Awaitable[int | None]]
     ) -> Book:
-        for tries in range(1, _TRIES + 1):
+        async def added() -> Book:
             book = await self.find_or_create(title)
             if session_id in book.chapters:
                 return book
-            try:
-                return await self.add(book, session_id, await number_in(book))
-            except ChangedElsewhereError:
-                if tries == _TRIES:
-                    raise
-        raise AssertionError("the loop returns or raises")
+            return await self.add(book, session_id, await number_in(book))
+
+        return await _while_others_change(added)
+
+    async def put_in_place(self, session_id: SessionId, other: SessionId) -> Book | None:
+        """Put `other` in the place of a chapter, which is in no book then; None where it is in none now."""
+
+        async def replaced() -> Book | None:
+            if (book := await self.of(session_id)) is None:
+                return None
+            chapters = tuple(other if one == session_id else one for one in book.chapters)
+            return await self.save(replace(book, chapters=chapters))
+
+        return await _while_others_change(replaced)
 
     async def remove(self, book: Book, session_id: SessionId) -> Book:
         """Take a chapter out of a book; it is in none then."""
@@ -180,25 +191,22 @@ class BookLibrary:
         await self._put_with(made, book, number)
         return made.session_id
 
-    async def handed_on_by(self, book: Book, *, without: Collection[SessionId] = ()) -> CarryOver:
-        """Return what the chapter after the last one of a book takes over; nothing in an empty book.
+    async def handed_on_by(self, book: Book, *, before: Collection[SessionId] = ()) -> CarryOver:
+        """Return what a chapter takes over behind the last one of a book, or behind those `before` others.
 
-        Raises IllegalCommandError unless the last chapter has ended; see `_last_of`.
+        Nothing in an empty book. Raises IllegalCommandError unless that chapter has ended; see `_last_of`.
         """
-        last = await self._last_of(book, without)
+        last = await self._last_of(book, before)
         return CarryOver() if last is None else await self._handed_on(last, book.number_of(last.session.id))
 
-    async def put_in_place(self, book: Book, session_id: SessionId, other: SessionId) -> Book:
-        """Put a chapter in the place of another one, which is in no book then."""
-        chapters = tuple(other if one == session_id else one for one in book.chapters)
-        return await self.save(replace(book, chapters=chapters))
+    async def _last_of(self, book: Book, before: Collection[SessionId] = ()) -> Snapshot | None:
+        """Return the last chapter of a book, or `before` others of it, that hands on.
 
-    async def _last_of(self, book: Book, without: Collection[SessionId]) -> Snapshot | None:
-        """Return the last chapter of a book; those that were archived before their end hand nothing on."""
-        for chapter in reversed(book.chapters):
+        Those that were archived before their end hand nothing on.
+        """
+        for chapter in reversed([*takewhile(lambda one: one not in before, book.chapters)]):
             snapshot = await self._sessions.load(chapter)
-            is_there = snapshot.session.archived_at is None or snapshot.session.state in _OVER
-            if is_there and chapter not in without:
+            if snapshot.session.archived_at is None or snapshot.session.state in _OVER:
                 return snapshot
         return None
 
@@ -242,6 +250,17 @@ class BookLibrary:
         book = valid(cleaned_book(book), problems_of_book)
         await self._store.put_book(book)
         return replace(book, version=book.version + 1)
+
+
+async def _while_others_change(change: Callable[[], Awaitable[_Stored]]) -> _Stored:
+    """Return what a change of a book returns, tried again where another window has changed the book."""
+    for tries in range(1, _TRIES + 1):
+        try:
+            return await change()
+        except ChangedElsewhereError:
+            if tries == _TRIES:
+                raise
+    raise AssertionError("the loop returns or raises")
 
 
 def _after(snapshot: Snapshot, carried: CarryOver, clock: Clock) -> Changes:

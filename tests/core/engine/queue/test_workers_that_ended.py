@@ -1,5 +1,7 @@
 """A worker that an error of the store has ended takes up what waits with the next change that is stored."""
 
+import asyncio
+
 import pytest
 
 from core.domain.errors import ErrorCode, StorageError
@@ -36,3 +38,24 @@ async def test_a_prompt_that_the_store_refused_to_begin_is_answered_once_another
         await session.wait(await session.submit_prompt(Slot.RED, "Go on."))
         told = [event.text for event in session.snapshot.recent if event.role is Role.USER]
         assert told == ["Who is there?", "And now?", "Go on."]
+
+
+async def test_a_prompt_is_answered_that_is_sent_in_the_moment_in_which_the_worker_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room = Room(active().snapshot)
+
+    async def refused() -> None:
+        raise REFUSED
+
+    async with room.opened() as session:
+        worker = session._worker
+        await worker.aclose()
+        worker._is_closing = False
+        with monkeypatch.context() as patched:
+            patched.setattr(worker, "_run", refused)
+            worker.start()
+            await asyncio.sleep(0)  # the task has ended, and what is called after it is not called yet
+        worker.wake()
+        await room.heard(StorageTrouble)
+        await session.wait(await session.submit_prompt(Slot.RED, "Who is there?"))
