@@ -140,7 +140,12 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
         asked = command, self.key_of(row)
         if asked not in self._commands:
             self._commands.add(asked)
-            self.do_in_turn(command(row), asked)
+            self.do_in_turn(self._as_it_is(row, command), asked)
+
+    async def _as_it_is(self, row: Row, command: Callable[[Row], Awaitable[object]]) -> None:
+        """Do this to a row as the list has it by now; to one that left the list meanwhile, as it was."""
+        key = self.key_of(row)
+        await command(next((one for one in self.rows if self.key_of(one) == key), row))
 
     def do_in_turn(self, work: Awaitable[object], asked: object = None) -> None:
         """Do this once what was asked for before it is stored and shown, and read the list again."""

@@ -1,5 +1,6 @@
 """The command line says the same as the screen, and ids in it can be copied."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -41,13 +42,17 @@ def test_ids_are_shown_as_long_as_they_must_be_to_differ() -> None:
         ("away last --back", "Name who is back."),
         ("away last --until 9", "Name who is away."),
         ("cast proposals --take 1 --take 2 --drop 2", "Proposal 2 cannot be taken and dropped."),
+        ("backup ''", "Name a file or a directory to write the backup to."),
+        ("db backup ''", "Name a file or a directory to write the backup to."),
+        ("play --provider local --replies b.toml a.toml", "The provider local reads no --replies;"),
     ],
 )
 def test_a_word_that_is_none_of_those_wanted_is_refused_in_our_words(
     line: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STORYENGINE_DATA_DIR", str(tmp_path))
-    refused = CliRunner().invoke(app, line.split())
+    monkeypatch.setenv("STORYENGINE_CONFIG_DIR", str(tmp_path))
+    refused = CliRunner().invoke(app, shlex.split(line))
     assert refused.exit_code == 2
     assert said in refused.output
     assert "Value error" not in refused.output

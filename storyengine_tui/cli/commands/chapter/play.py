@@ -73,6 +73,11 @@ async def play(
 ) -> None:
     """Play chapter scripts to their written chapters. Run it again to go on where it stopped."""
     configuration = await unlocked(provider=provider, script=replies)
+    answering = configuration.settings.active().provider
+    if replies is not None and answering != "scripted":
+        raise typer.BadParameter(
+            f"The provider {answering} reads no --replies; add --provider scripted, or leave --replies out."
+        )
     scripts = [await asyncio.to_thread(load_chapter_script, file) for file in files]
     reporter = Reporter(console, is_quiet=quiet)
     reporter.introduce(configuration)

@@ -57,6 +57,8 @@ async def backup(
 
     In a directory it is named by its time, and only the newest are kept.
     """
+    if not target:  # A variable of the shell that is not set; `Path` would make it the current directory.
+        raise typer.BadParameter("Name a file or a directory to write the backup to.")
     file = Path(target)
     if target.endswith(os.sep) or await asyncio.to_thread(os.path.isdir, file):
         file = await back_up_into(await unlocked(), file, keep)

@@ -151,12 +151,13 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
 
     def action_undo(self) -> None:
         """Undo the last decision."""
-        if self._decided is not None:
-            self.do_in_turn(self._undo(self._decided))
+        self.do_in_turn(self._undo())
 
-    async def _undo(self, character_id: CharacterId) -> None:
-        again = await self._library.undo(character_id)
-        self._outcome = f"Open again: {about(again)}"
+    async def _undo(self) -> None:
+        # In its turn: the decision before it may be about another character, and stored only by now.
+        if self._decided is not None:
+            again = await self._library.undo(self._decided)
+            self._outcome = f"Open again: {about(again)}"
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible with the proposal under the cursor."""

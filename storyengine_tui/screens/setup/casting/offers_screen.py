@@ -193,6 +193,8 @@ class OffersScreen(ListScreen[None, OfferRow]):
         elif row.offer is not None and self._is_taken(row):
             await self._take_out(row.offer)
         elif row.offer is not None:
+            if len(row.offer.text) > self._room_for(row.offer):  # The one before it took the room.
+                await self._refuse(row.offer)
             await self._apply_offer(row.offer, row.text)
 
     async def _apply_offer(self, offer: Offer, text: str) -> None:

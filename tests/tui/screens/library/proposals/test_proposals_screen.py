@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
+from core.domain.proposal import Proposal
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.library.characters.character import LibraryCharacter, Topic, Trait
@@ -241,6 +242,37 @@ async def test_proposals_that_are_decided_faster_than_they_are_stored_are_each_d
         await until(pilot, lambda: len(cells(screen)) == 2)
         assert not screen.query_one(Banner).is_shown
         assert replace(await mira(app), version=before.version, updated_at=before.updated_at) == before
+
+
+@pytest.mark.anyio
+async def test_undo_undoes_the_decision_before_it_also_where_that_is_not_stored_yet(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desktop.script = SCRIPT
+    async with desktop.window(make_cast) as (pilot, app):
+        shelf = await cast(pilot, app)
+        for keys in (("g",), ("down", "g")):
+            await pilot.press(*keys)
+            await proposals(pilot, app, 2)
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is shelf)
+        assert app.engine is not None
+        library = app.engine.library.proposals
+        app.push_screen(ProposalsScreen(library))
+        screen = await proposals(pilot, app, 4)
+        await pilot.press("t")
+        await until(pilot, lambda: [row[0] for row in cells(screen)] == ["Mira", "Stattler", "Stattler"])
+        accept, is_open = library.accept, asyncio.Event()
+
+        async def slow(proposal: Proposal) -> LibraryCharacter:
+            await is_open.wait()
+            return await accept(proposal)
+
+        monkeypatch.setattr(library, "accept", slow)
+        await pilot.press("down", "t", "u")
+        is_open.set()
+        await until(pilot, lambda: heading(screen).startswith("Open again"))
+        assert [row[0] for row in cells(screen)] == ["Mira", "Stattler", "Stattler"]
 
 
 @pytest.mark.anyio

@@ -123,3 +123,22 @@ async def test_a_key_that_comes_twice_archives_one_and_is_not_called_changed_els
         gate.set()
         await until(pilot, lambda: not [one for one in app.workers if one.group == "list"])
         assert not await characters.listed()
+
+
+async def test_a_second_command_on_a_row_acts_on_it_as_the_first_one_left_it(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        screen = await shelf(pilot, "3", CastScreen)
+        gate, characters = asyncio.Event(), library_of(app).characters
+        await characters.pause((await characters.listed())[0])
+        screen.read_again()
+        await until(pilot, lambda: screen.rows[0].is_paused)
+        monkeypatch.setattr(characters, "resume", after(gate, characters.resume))
+        await pilot.press("u", "a")
+        gate.set()
+        await until(pilot, lambda: not [one for one in app.workers if one.group == "list"])
+        assert not screen.query_one("#trouble", Banner).is_shown
+        assert [row[0] for row in cells(screen)] == ["Kara"]
+        [joss] = await characters.listed(is_archived=True)
+        assert not joss.is_paused

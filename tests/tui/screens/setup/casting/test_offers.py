@@ -1,5 +1,6 @@
 """What else the card of a character has, on tab 1: offered once it is taken, and taken line by line."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -8,13 +9,14 @@ from textual.widgets import DataTable, Static
 
 from core.domain.session.prompt_block import NO_PROMPT_BLOCKS
 from core.domain.slot import Slot
-from core.engine.decisions.tab1_commands import Tab1Edit
+from core.engine.decisions.tab1_commands import LoreCopy, Tab1Edit
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.setup.casting.casting import PickScreen
 from storyengine_tui.screens.setup.casting.compare_screen import CompareScreen, ShortenModal
 from storyengine_tui.screens.setup.casting.offers_screen import OffersScreen
 from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.core.library.cards.card_samples import V3, text_of
 from tests.tui.conftest import PicturesMatch
@@ -36,6 +38,10 @@ async def make(engine: Engine, **fields: object) -> None:
 
 async def make_long(engine: Engine) -> None:
     await make(engine, system_prompt=LONG, scenario="w" * 4_995)
+
+
+async def make_two_long(engine: Engine) -> None:
+    await make(engine, scenario="w" * 3_000, first_mes="m" * 3_000)
 
 
 async def offered(pilot: Pilot[Any], app: StoryEngineApp, slot: Slot = Slot.RED) -> OffersScreen:
@@ -163,6 +169,31 @@ async def test_of_a_text_that_is_too_long_the_gm_chooses_what_goes(desktop: Desk
         await until(pilot, lambda: len(session.snapshot.tab1.chapter) == 5_000)
         await switch(pilot, screen, "Scenario")
         await until(pilot, lambda: session.snapshot.tab1.chapter == "It begins.")
+
+
+@pytest.mark.anyio
+async def test_a_text_that_has_no_room_behind_one_that_was_taken_just_before_is_refused_and_not_cut(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_two_long) as (pilot, app):
+        screen = await offered(pilot, app)
+        session, is_open = session_of(app), asyncio.Event()
+        attach = session.edits.attach_lore
+
+        async def slow(copy: LoreCopy) -> None:
+            await is_open.wait()
+            await attach(copy)
+
+        monkeypatch.setattr(session.edits, "attach_lore", slow)
+        table = screen.query_one(DataTable)
+        for row in (-1, 0, 1):
+            table.move_cursor(row=row % table.row_count)
+            await pilot.press("space")
+        is_open.set()
+        await until(pilot, lambda: screen.query_one(Banner).is_shown)
+        assert taken(screen) == ["Scenario", "Lore"]
+        chapter = app.chapter.query_one("SetupPane #chapter", CappedTextArea)
+        assert chapter.text == "It begins.\n\n" + "w" * 3_000
 
 
 @pytest.mark.anyio
