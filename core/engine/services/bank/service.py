@@ -27,6 +27,8 @@ MOST_IDS: Final = 1_000
 """Items whose history is asked for one by one; of more, all of it is read."""
 MOST_LAST: Final = 200
 """Items that were changed last whose history is looked at first for the change to take back."""
+MANY: Final = 500
+"""Items from which on work on them is done in a thread: it takes some tenths of a second."""
 NO_BANK: Final = "This chapter keeps no memory bank."
 Decision = Callable[[Iterable[Item], datetime, Collection[ItemId]], list[Item]]
 """Returns the versions that take a change back, of the histories of items; raises IllegalCommandError."""
@@ -218,7 +220,7 @@ class Bank:
         """Store the result of `change` for items; where another window changed one, for its new version."""
         for tries in range(1, TRIES + 1):
             try:
-                return await self._put(items, [change(item) for item in items])
+                return await self._put(items, await _of_many(items, lambda all_: list(map(change, all_))))
             except ChangedElsewhereError:
                 if tries == TRIES:
                     raise
@@ -227,9 +229,7 @@ class Bank:
 
     async def _put(self, before: Sequence[Item], after: Sequence[Item]) -> list[Item]:
         """Store those that differ as the next versions, all at one time, which makes them one change."""
-        now, known = self._clock(), {item.id: item for item in before}
-        made = [item.next_version(now) for item in after if item != known[item.id]]
-        changes.require_storable(made)
+        made = await _of_many(after, partial(_next_versions, before, now=self._clock()))
         if made:
             await self._store_as_writer(made)
             words = {item.id: (item.name, item.text, item.is_out) for item in before}
@@ -255,3 +255,16 @@ class Bank:
             for item in await self._store.items(session_id, with_all=True)
             if item.id in wanted
         ]
+
+
+async def _of_many(items: Sequence[Item], work: Callable[[Sequence[Item]], list[Item]]) -> list[Item]:
+    """Return the result of work on items."""
+    return await asyncio.to_thread(work, items) if len(items) > MANY else work(items)
+
+
+def _next_versions(before: Sequence[Item], after: Sequence[Item], now: datetime) -> list[Item]:
+    """Return the next versions of those that differ; raise IllegalCommandError where one cannot be stored."""
+    known = {item.id: item for item in before}
+    made = [item.next_version(now) for item in after if item != known[item.id]]
+    changes.require_storable(made)
+    return made
