@@ -75,9 +75,9 @@ def drawn_of(parts: Iterable[RecallResult], sheets: Sheets) -> tuple[Sequence[It
     found: dict[bytes, Candidate] = {}
     for rows, items, words in parts:
         for row, item in zip(rows, items, strict=True):
-            if item is None:
+            key, version, _, score, bits, distance, farness, is_state, last, count = row
+            if item is None or (item.is_out and item.version != version):  # taken out since it was found
                 continue
-            key, _, _, score, bits, distance, farness, is_state, last, count = row
             if is_state:
                 states.append(item)
                 continue

@@ -103,8 +103,9 @@ async def test_a_list_of_items_reads_those_alone_that_were_changed_since(
     assert read == [changed.text]
 
 
-async def test_a_list_has_no_item_that_is_rejected_while_it_is_read(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_recalled", [False, True], ids=["listed", "recalled"])
+async def test_no_item_is_listed_or_recalled_that_is_rejected_while_it_is_read(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, is_recalled: bool
 ) -> None:
     session = await with_items(store, fact(1), fact(2))
     [item, other] = await store.bank.items(session.id)
@@ -118,7 +119,10 @@ async def test_a_list_has_no_item_that_is_rejected_while_it_is_read(
         return await read(self, found, **more)
 
     monkeypatch.setattr(ItemReader, "read", late)
-    assert await store.bank.items(session.id) == [other]
+    if is_recalled:
+        assert [one.item for one in await store.bank.recall(query(session))] == [other]
+    else:
+        assert await store.bank.items(session.id) == [other]
 
 
 async def test_the_words_of_an_item_stay_where_a_change_has_the_same_texts(
