@@ -17,6 +17,7 @@ from core.engine.sync.notifications import (
     StorageTrouble,
     WriterChanged,
 )
+from core.engine.sync.session_tasks import LeaseWatch
 from core.storage.changes import Changes
 from core.storage.session_store import WriterInfo
 from db.store import PostgresStore
@@ -156,6 +157,17 @@ async def test_a_reply_is_stored_though_every_connection_was_ended_while_it_stre
         assert len(await store.log(session.id)) == 4
 
 
+@pytest.fixture
+def lock_unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no window look for another writer, as in the second between two looks."""
+
+    async def unnoticed(_: LeaseWatch) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(LeaseWatch, "_run", unnoticed)
+
+
+@pytest.mark.usefixtures("lock_unwatched")
 async def test_a_window_that_lost_its_lock_to_another_for_a_while_goes_on_after_what_that_one_stored(
     store: PostgresStore, url: str
 ) -> None:
@@ -173,6 +185,7 @@ async def test_a_window_that_lost_its_lock_to_another_for_a_while_goes_on_after_
         assert len(await store.log(session.id)) == 8
 
 
+@pytest.mark.usefixtures("lock_unwatched")
 async def test_an_answer_that_arrives_after_another_window_has_settled_its_prompt_is_kept_on_record(
     store: PostgresStore, url: str
 ) -> None:
