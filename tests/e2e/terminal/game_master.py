@@ -1,6 +1,7 @@
 """A GM at a terminal: the real program, used by its keys alone, and watched on the screen alone."""
 
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -189,3 +190,27 @@ def local_model_of(window: Terminal) -> int:
         if int(parent) == window.process.pid and "local/child.py" in arguments
     ]
     return found
+
+
+def wait_until_asked(model: int) -> None:
+    """Wait until a frozen model has a request that it does not read; the screen says nothing of it."""
+    deadline = time.monotonic() + PATIENCE
+    while not _is_asked(model):
+        assert time.monotonic() < deadline, "the model was not asked"
+        time.sleep(0.05)  # between two questions to the kernel
+
+
+def _is_asked(process: int) -> bool:
+    """Whether a connection to a server holds bytes that it has not read."""
+    own = {link.readlink().name for link in Path(f"/proc/{process}/fd").iterdir()}
+    table = Path(f"/proc/{process}/net/tcp").read_text("ascii").splitlines()[1:]
+    # The fields are local address, remote address, state, both queues, and further on the inode.
+    sockets = [(row[1], row[3], row[4], f"socket:[{row[9]}]") for row in map(str.split, table)]
+    addresses = {local for local, state, _, link in sockets if state == _LISTENS and link in own}
+    return any(
+        local in addresses and state == _CONNECTED and int(queues.partition(":")[2], 16) > 0
+        for local, state, queues, _ in sockets
+    )
+
+
+_LISTENS, _CONNECTED = "0A", "01"

@@ -16,7 +16,13 @@ import pytest
 
 from core.text.cleaning import word_count
 from tests.e2e.program import Machine, machine
-from tests.e2e.terminal.game_master import Character, GameMaster, Setting, local_model_of
+from tests.e2e.terminal.game_master import (
+    Character,
+    GameMaster,
+    Setting,
+    local_model_of,
+    wait_until_asked,
+)
 from tests.terminal import Size
 
 pytestmark = pytest.mark.chapter
@@ -93,6 +99,7 @@ class Evening:
         model = local_model_of(self._window)
         os.kill(model, signal.SIGSTOP)
         self._send("is writing")
+        wait_until_asked(model)  # Killed before, it would be started again, and answer.
         os.kill(model, signal.SIGKILL)
         self._window.wait_for("did not answer")
         self._window.wait_for("Retry (^r)")
