@@ -188,7 +188,7 @@ def load_settings(config_file: Path) -> Settings:
 
 
 def _read_config(file: Path) -> dict[str, Any]:
-    """Return the settings in `file`, or nothing where there is none.
+    """Return the settings in `file`; empty if there is no such file.
 
     Raises OSError, ValueError and RecursionError. Raises InvalidSettingsError for a name that no setting has:
     what it was to set, such as a ceiling, would not hold.

@@ -51,8 +51,10 @@ async def test_undo_and_redo_are_the_same_however_many_items_were_changed(
         change = chance.choices(list(CHANGES), [2, 1, 2, 2, 1, 4, 3])[0]
         places = chance.sample(range(6), chance.randint(1, 4))
         monkeypatch.setattr(service, "MOST_LAST", chance.randint(1, 3))
+        monkeypatch.setattr(service, "MANY", 2)  # some changes are made in a thread
         found = await outcome(few, change, places)
         monkeypatch.setattr(service, "MOST_LAST", 200)
+        monkeypatch.setattr(service, "MANY", 500)
         assert found == await outcome(all_, change, places), (change, places)
         done += change in ("undo", "redo") and len(found) > 1
     assert done > 3
