@@ -22,7 +22,7 @@ class EarlierChapter:
 
     session_id: SessionId
     number: int
-    """Its place in the book, from 1."""
+    """Its place in the story, from 1."""
     prompt_index: int
     language: Language
     cast: tuple[Character, ...]
@@ -95,10 +95,11 @@ class BankStore(Protocol):
         """Return the items of a chapter that the GM rejected or merged, whatever is canon."""
 
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
-        """Return the chapters before this one in its book, in order; nothing for one that is in no book.
+        """Return the chapters before this one in its story, in order: those before it in its book.
 
-        A branch or a restored save slot that is in none has those of the chapter that it is a copy of, which
-        is itself never one of them: what was played there since did not happen here.
+        Where a branch or a restored save slot begins a book, or is in none, the story before it is the one
+        before the chapter that it is a copy of. That one is not part of it: what was played there since did
+        not happen here.
         """
 
     async def replacements(

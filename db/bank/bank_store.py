@@ -5,8 +5,21 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import URL, Select, Text, Uuid, any_, bindparam, cast, func, literal, select
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import (
+    URL,
+    Select,
+    Text,
+    Uuid,
+    all_,
+    any_,
+    bindparam,
+    cast,
+    exists,
+    func,
+    literal,
+    select,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, array
 
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess, Replacement
@@ -257,37 +270,54 @@ def _versions(*, with_all: bool, of_canon: bool, of_kinds: bool) -> Select[Any]:
 
 
 def _earlier_chapters() -> Select[Any]:
-    """Return the query for the chapters before one in its book; see `BankStore.earlier_chapters`."""
-    origin, place = SESSION.alias("origin"), BOOK_CHAPTER.c.place
+    """Return the query for the chapters before one in its story; see `BankStore.earlier_chapters`."""
+    own, other = BOOK_CHAPTER.alias("own"), BOOK_CHAPTER.alias("other")
+    in_one_book = own.c.book_id == other.c.book_id
+    # The chapter, the one that the beginning of its book is a copy of, and so on. Two books may each begin
+    # with a copy of a chapter of the other one, so none is looked into twice.
+    story = (
+        select(SESSION.c.id, own.c.book_id, literal(0).label("steps"))
+        .add_columns(array([func.coalesce(own.c.book_id, SESSION.c.id)]).label("seen"))
+        .join_from(SESSION, own, own.c.session_id == SESSION.c.id, isouter=True)
+        .where(SESSION.c.id == bindparam("session", type_=Uuid))
+        .cte("story", recursive=True)
+    )
+    first = select(other.c.session_id).where(other.c.book_id == story.c.book_id)
+    first = first.order_by(other.c.place).limit(1).correlate(story)
+    beginning, origin = SESSION.alias("beginning"), SESSION.alias("origin")
+    is_in = func.coalesce(own.c.book_id, origin.c.id)
+    story = story.union_all(
+        select(origin.c.id, own.c.book_id, story.c.steps + 1, func.array_append(story.c.seen, is_in))
+        .join_from(story, beginning, beginning.c.id == func.coalesce(first.scalar_subquery(), story.c.id))
+        .join(origin, origin.c.id == beginning.c.branched_from)
+        .outerjoin(own, own.c.session_id == origin.c.id)
+        .where(is_in != all_(story.c.seen))
+    )
+    before = (
+        select(other.c.session_id, other.c.place, story.c.steps)
+        .join_from(story, own, own.c.session_id == story.c.id)
+        .join(other, in_one_book & (other.c.place < own.c.place))
+        .subquery("before")
+    )
+    # Deleted chapters leave gaps in the places, and none in the numbers.
+    number = func.row_number().over(order_by=(before.c.steps.desc(), before.c.place)).label("number")
+    numbered = select(before.c.session_id, number).subquery("numbered")
     versions = (
-        select(SESSION.c.id, SESSION.c.branched_from, literal(0).label("steps"))
+        select(SESSION.c.branched_from.label("id"))
         .where(SESSION.c.id == bindparam("session", type_=Uuid))
         .cte("versions", recursive=True)
     )
-    versions = versions.union_all(
-        select(origin.c.id, origin.c.branched_from, versions.c.steps + 1).join_from(
-            versions, origin, origin.c.id == versions.c.branched_from
-        )
+    versions = versions.union(
+        select(SESSION.c.branched_from).join_from(versions, SESSION, SESSION.c.id == versions.c.id)
     )
-    own = (
-        select(BOOK_CHAPTER.c.book_id, place)
-        .join_from(BOOK_CHAPTER, versions, BOOK_CHAPTER.c.session_id == versions.c.id)
-        .order_by(versions.c.steps)
-        .limit(1)
-        .subquery("own")
-    )
-    is_before = (own.c.book_id == BOOK_CHAPTER.c.book_id) & (place < own.c.place)
-    # Deleted chapters leave gaps in the places, and none in the numbers.
-    number = func.row_number().over(order_by=place).label("number")
-    before = select(BOOK_CHAPTER.c.session_id, number).join_from(BOOK_CHAPTER, own, is_before).subquery()
     return (
-        select(SESSION.c.id, SESSION.c.prompt_index, SESSION.c.slots, SESSION.c.names, before.c.number)
+        select(SESSION.c.id, SESSION.c.prompt_index, SESSION.c.slots, SESSION.c.names, numbered.c.number)
         .add_columns(SESSION.c.language, TAB1_INPUT.c.profiles)
         .add_columns(statuses_of(SESSION.c.id).scalar_subquery().label("statuses"))
-        .join_from(before, SESSION, SESSION.c.id == before.c.session_id)
+        .join_from(numbered, SESSION, SESSION.c.id == numbered.c.session_id)
         .join(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)
-        .where(SESSION.c.id.not_in(select(versions.c.id)))
-        .order_by(before.c.number)
+        .where(~exists().where(versions.c.id == SESSION.c.id))
+        .order_by(numbered.c.number)
     )
 
 

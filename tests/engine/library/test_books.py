@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
@@ -181,6 +182,26 @@ async def test_chapter_ten_costs_no_more_than_chapter_two_and_every_input_has_th
     assert any(f"n{WHISPERED:02}n" in text for slot, text in model.sent if slot is Slot.RED)
     [book] = await engine.library.books.listed()
     assert len(book.chapters) == 10
+
+
+async def test_the_chapter_after_a_copy_goes_on_with_the_story_before_the_copy() -> None:
+    store = MemoryStore()
+    engine = Engine(store, ScriptedProvider(), defaults_for("scripted"), label="here")
+    first = await begun(engine)
+    await played(engine, first, 7)
+    second = await engine.library.books.next_chapter(first)
+    await played(engine, second, 7)
+    copy = await engine.branch(second, 5)
+    async with aclosing(await engine.open(copy)) as session:
+        await session.wait(await session.submit_prompt(Slot.RED, "What of a word that is new?"))
+        await session.end_chapter()
+        await session.wait_idle()
+    third = await engine.library.books.next_chapter(copy)
+    found = await store.bank.earlier_chapters(third)
+    assert [(one.session_id, one.number) for one in found] == [(first, 1), (copy, 2)]
+    # Its lines are those of the second chapter of the story, as the model is told.
+    carried = (await engine.reader(third).load()).tab1.carried
+    assert {line.chapter for line in carried.lines} == {1, 2}
 
 
 async def test_an_export_knows_its_book_and_what_it_took_over(engine: Engine) -> None:

@@ -322,6 +322,33 @@ async def test_a_copy_of_a_chapter_has_the_chapters_before_that_one_in_its_book(
     assert [(one.session_id, one.number) for one in found] == [(first.id, 1), (third.id, 3)]
 
 
+async def test_a_chapter_behind_a_copy_has_that_one_and_the_chapters_before_it(store: SessionStore) -> None:
+    first, second, after = [chapters.new_session() for _ in range(3)]
+    branch = chapters.new_session(branched_from=second.id, branched_at=1)
+    for one in (first, second, branch, after):
+        await store.create(chapters.creation(one))
+    for ids in ((first.id, second.id), (branch.id, after.id)):
+        book = Book(id=BookId(new_uuid()), title=str(ids), chapters=ids, created_at=NOW, updated_at=NOW)
+        await store.library.put_book(book)
+    found = await store.bank.earlier_chapters(after.id)
+    assert [(one.session_id, one.number) for one in found] == [(first.id, 1), (branch.id, 2)]
+    [only] = await store.bank.earlier_chapters(branch.id)
+    assert (only.session_id, only.number) == (first.id, 1)
+
+
+async def test_two_books_may_begin_with_copies_of_each_other_s_chapters(store: SessionStore) -> None:
+    ours, theirs = chapters.new_session(), chapters.new_session()
+    our_copy = chapters.new_session(branched_from=ours.id, branched_at=1)
+    their_copy = chapters.new_session(branched_from=theirs.id, branched_at=1)
+    for one in (ours, theirs, our_copy, their_copy):
+        await store.create(chapters.creation(one))
+    for ids in ((their_copy.id, ours.id), (our_copy.id, theirs.id)):
+        book = Book(id=BookId(new_uuid()), title=str(ids), chapters=ids, created_at=NOW, updated_at=NOW)
+        await store.library.put_book(book)
+    found = await store.bank.earlier_chapters(ours.id)
+    assert [(one.session_id, one.number) for one in found] == [(our_copy.id, 1), (their_copy.id, 2)]
+
+
 async def test_a_chapter_sees_what_is_sent_of_those_before_it_in_its_book(store: SessionStore) -> None:
     first, lease = await kept(store)
     said = (EventStatus(1, 1, 0, ContextStatus.ALWAYS), EventStatus(1, 1, 1, ContextStatus.NEVER))

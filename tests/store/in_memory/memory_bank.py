@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import hypot, log
+from uuid import UUID
 
 from core.context.bank import BankChapter
 from core.domain.bank.details import NAMED, ItemKind, texts_of
@@ -75,20 +76,29 @@ class MemoryBank:
         return [item for item in found if rows is not None and _is_taken_out(rows, item)]
 
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
-        versions: list[SessionId] = []
-        origin: SessionId | None = session_id
-        while origin is not None and origin in self._sessions:
-            versions.append(origin)
-            origin = self._sessions[origin].session.branched_from
-        for one in versions:
-            if (book := await self._library.book_of(one)) is not None:
-                earlier = enumerate(book.chapters[: book.number_of(one) - 1], start=1)
-                return [
-                    _earlier(self._sessions[other], number)
-                    for number, other in earlier
-                    if other not in versions
-                ]
-        return []
+        versions, before, seen = self._versions(session_id), tuple[SessionId, ...](), set[UUID]()
+        at: SessionId | None = session_id
+        while at is not None and at in self._sessions:
+            book = await self._library.book_of(at)
+            if (is_in := at if book is None else book.id) in seen:
+                break
+            seen.add(is_in)
+            if book is not None:
+                before = (*book.chapters[: book.number_of(at) - 1], *before)
+            at = self._origin(at if book is None else book.chapters[0])
+        return [
+            _earlier(self._sessions[one], number)
+            for number, one in enumerate(before, start=1)
+            if one not in versions
+        ]
+
+    def _origin(self, session_id: SessionId) -> SessionId | None:
+        rows = self._sessions.get(session_id)
+        return None if rows is None else rows.session.branched_from
+
+    def _versions(self, session_id: SessionId) -> Collection[SessionId]:
+        origin = self._origin(session_id)
+        return () if origin is None else (origin, *self._versions(origin))
 
     async def replacements(
         self, session_ids: Sequence[SessionId], item_ids: Collection[ItemId] | None = None

@@ -219,7 +219,10 @@ class BookLibrary:
             )
         blocks = await self._sessions.blocks(session.id)
         secrets = [Told(one.text, label_of(one, snapshot.reveals)) for one in snapshot.secrets]
-        return carry_over(session, snapshot.tab1.carried, blocks, secrets, chapter=number)
+        # The story of a copy may have begun in another book.
+        earlier = await self._sessions.bank.earlier_chapters(session.id)
+        chapter = max([number, *(one.number + 1 for one in earlier)])
+        return carry_over(session, snapshot.tab1.carried, blocks, secrets, chapter=chapter)
 
     async def _titled(self, title: str) -> Book | None:
         key = name_key(title)
