@@ -27,12 +27,14 @@ READ_ONLY = "25006"
 a standby. A new connection can succeed."""
 
 # Connection failures, insufficient resources (a full disk), lost races, operator intervention, and failures
-# of the operating system. The same statement may succeed later.
-_TRANSIENT_CLASSES = ("08", "53", "40", "57", "58")
-_TRANSIENT_STATES = ("55P03", READ_ONLY, "25P03")
+# of the operating system; a login, a database or a schema that is refused. The same statement may succeed
+# later, or once the GM has repaired that.
+_TRANSIENT_CLASSES = ("08", "53", "40", "57", "58", "28", "3D", "3F")
+_ACCESS = ("42501", "42P01", "42704", "42883")
+"""A right, table, type or function is missing. Where the right to the schema is, its tables do not exist."""
+_TRANSIENT_STATES = ("55P03", READ_ONLY, "25P03", *_ACCESS)
 _BROKEN_RULES = ("22", "23", "SE002")
 """Data exceptions, broken constraints, and refusals of our triggers."""
-_LOGIN_REFUSALS = ("password authentication failed", "no pg_hba.conf entry", "does not exist")
 
 _NO_ROOM = os.strerror(errno.ENOSPC)
 
@@ -77,13 +79,11 @@ def driver_error(error: BaseException) -> BaseException:
 
 
 def is_transient(error: psycopg.Error) -> bool:
-    """Whether the same statement may succeed later."""
+    """Whether the same statement may succeed later; each refusal of a connection is one without a state."""
     state = error.sqlstate
     if state is not None:
         return state.startswith(_TRANSIENT_CLASSES) or state in _TRANSIENT_STATES
-    if isinstance(error, errors.OperationalError):
-        return not any(reason in str(error) for reason in _LOGIN_REFUSALS)
-    return False
+    return isinstance(error, errors.OperationalError)
 
 
 def is_lost_connection(error: BaseException) -> bool:

@@ -29,6 +29,7 @@ from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.chapter.last_session import read_last_panel
 from storyengine_tui.screens.chapter.session_listener import SessionListener
 from storyengine_tui.screens.chapter.status_line import StatusLine
+from storyengine_tui.screens.shared.background import commands_done
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.shell.engine_lifecycle import Runtime
 from storyengine_tui.shell.overlay_app import OverlayApp
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FUNCTION_KEY = re.compile(r"f\d+")
+COMMANDS_TIMEOUT_SECONDS = 10.0
+"""Seconds that what the GM asked for has to be stored before the program ends."""
 CLOSE_TIMEOUT_SECONDS = 5.0
 """Seconds to close what is open after a bug."""
 
@@ -293,6 +296,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         kept = "" if self.session is None else stopped_by_leaving(self.session)
         self.chapter.feedback.show_progress(f"{kept} Storing and closing …".strip())
         try:
+            await commands_done(self, COMMANDS_TIMEOUT_SECONDS)
             await self.workspace.close_for_good(insists=not is_forced)
         except StoryEngineError as error:
             if not self._is_told_to_end:  # A signal may have come since Ctrl+Q.

@@ -84,11 +84,11 @@ async def test_a_server_that_is_not_there_may_come_back() -> None:
     assert caught.value.code is ErrorCode.STORAGE_LOAD_FAILED
 
 
-async def test_a_database_that_is_not_there_does_not_appear_by_waiting(url: str) -> None:
+async def test_a_database_that_is_not_there_may_come_back_and_is_named_without_its_password(url: str) -> None:
     nowhere = make_url(url).set(database="not_there").render_as_string(hide_password=False)
     with pytest.raises(StorageError) as caught:
         await open_store(nowhere)
-    assert not caught.value.is_transient
+    assert caught.value.is_transient
     assert "not_there" in caught.value.hint
     assert (make_url(url).password or "no password") not in str(caught.value)
 
@@ -108,13 +108,16 @@ async def test_a_database_that_is_not_there_does_not_appear_by_waiting(url: str)
         (errors.ReadOnlySqlTransaction("standby"), True),
         (errors.IoError("disk"), True),
         (psycopg.OperationalError("the connection is lost"), True),
-        (psycopg.OperationalError('FATAL:  password authentication failed for user "gm"'), False),
+        (psycopg.OperationalError('FATAL:  password authentication failed for user "gm"'), True),
+        (errors.InvalidPassword("no"), True),
+        (errors.InvalidCatalogName("renamed"), True),
         (TimeoutError(), True),
         (ConnectionResetError(), True),
         (errors.UniqueViolation("twice"), False),
         (errors.CheckViolation("no"), False),
-        (errors.UndefinedTable("no such table"), False),
-        (errors.InsufficientPrivilege("no"), False),
+        (errors.SyntaxError("a bug"), False),
+        (errors.UndefinedTable("no such table, or no right to its schema"), True),
+        (errors.InsufficientPrivilege("no"), True),
     ],
 )
 def test_what_may_pass_is_told_from_what_will_not(error: Exception, is_transient: bool) -> None:

@@ -255,6 +255,7 @@ PHASES: dict[str, Phase] = {
     "play-2": play_part(1, 2),
     "storage faults": tests_of(
         "storage",
+        "tests/engine/faults/test_refused_access.py",
         "tests/engine/faults/test_storage_faults.py",
         "tests/engine/faults/test_storage_trouble.py",
         "tests/engine/scene/test_player_scene.py",

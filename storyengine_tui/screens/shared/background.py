@@ -2,15 +2,20 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 from weakref import finalize
 
+from textual.app import App
 from textual.await_remove import AwaitRemove
 from textual.dom import DOMNode
 from textual.widget import Widget
-from textual.worker import Worker
+from textual.worker import Worker, WorkerError
 
 from core.domain.errors import StoryEngineError
+
+COMMANDS: Final = frozenset({"bank", "list", "queue"})
+"""Groups of the app's workers that carry out what a key has asked for; none of them asks a question."""
 
 
 def run_in_background(
@@ -37,6 +42,19 @@ def run_in_background(
     worker: Worker[None] = node.run_worker(done, group=group, exclusive=exclusive, exit_on_error=False)
     # A worker may be ended before it has begun; Python would warn on the terminal about `work`.
     finalize(worker, work.close)
+
+
+async def commands_done(app: App[None], within: float) -> None:
+    """Wait until what the GM has asked for is done, or has failed, at most `within` seconds."""
+    # Each in a task of its own, which is not cancelled: that would cancel the worker.
+    ends = [asyncio.create_task(_end(one)) for one in app.workers if one.group in COMMANDS]
+    if ends:
+        await asyncio.wait(ends, timeout=within)
+
+
+async def _end(worker: Worker[Any]) -> None:
+    with suppress(WorkerError):  # a bug of it is told by the app
+        await worker.wait()
 
 
 async def remove(widgets: Iterable[Widget]) -> None:

@@ -164,7 +164,8 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
             work.close()
         else:
             self._is_doing_once = True
-            self.do(self._one_at_a_time(work), then_reloads=True)
+            once = self._command(self._one_at_a_time(work))
+            self.app.run_worker(once, group="opening", exit_on_error=False)
 
     async def _one_at_a_time(self, work: Awaitable[None]) -> None:
         try:

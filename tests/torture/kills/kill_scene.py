@@ -17,6 +17,7 @@ SELECT prompt_index, boundary, present,
     (SELECT count(*) FROM event WHERE session_id = id AND metadata ? 'secret'),
     (SELECT count(*) FROM secret WHERE session_id = id),
     (SELECT array_agg(status ORDER BY prompt_index) FROM event_status WHERE session_id = id),
+    (SELECT blocks::text FROM prompt_blocks WHERE session_id = id),
     (SELECT array_agg(take ORDER BY prompt_index) FROM canon WHERE session_id = id)
 FROM session WHERE id = '{}'
 """
@@ -43,6 +44,7 @@ _SCENE: Final = (
     Operation(("operation", "narrate", "{}"), ("line stored",)),
     Operation(("operation", "roll", "{}"), ("roll stored",)),
     Operation(("operation", "mark", "{}"), ("status stored",)),
+    Operation(("operation", "write block", "{}"), ("prompt blocks stored",)),
     Operation(("operation", "begin scene", "{}"), ("line stored",)),
     Operation(("operation", "turn", "{}"), ("session stored",)),
     Operation(("operation", "hide", "{}"), ("secrets stored",)),

@@ -9,6 +9,7 @@ from core.domain.audience import Audience
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import ReplyRequest, SummaryRequest
+from core.domain.session.prompt_block import PromptBlock, PromptBlocks
 from core.domain.slot import Slot
 from core.domain.story.context_status import status_of
 from core.domain.story.memory import BlockType, compact_json
@@ -125,6 +126,16 @@ async def _mark(session: SessionHandle) -> None:
     await session.scene.set_status([first], status)
 
 
+async def _write_block(session: SessionHandle) -> None:
+    """Add a prompt block."""
+
+    def with_another(blocks: PromptBlocks) -> PromptBlocks:
+        text = f"Nobody names {new_uuid()}."
+        return blocks.with_block(PromptBlock(id=blocks.next_id, name=f"Rule {blocks.next_id}", text=text))
+
+    await session.edits.change_prompt_blocks(with_another)
+
+
 async def _begin_scene(session: SessionHandle) -> None:
     await session.scene.begin_scene(f"At {new_uuid()}.", hearers=_KARA)
 
@@ -182,6 +193,7 @@ OPERATIONS: Final[dict[str, Callable[[SessionHandle], Awaitable[None]]]] = {
     "narrate": _narrate,
     "roll": _roll,
     "mark": _mark,
+    "write block": _write_block,
     "begin scene": _begin_scene,
     "turn": _turn,
     "hide": _hide,

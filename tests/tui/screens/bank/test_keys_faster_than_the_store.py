@@ -9,6 +9,7 @@ import pytest
 from core.domain.bank.item import Item, Validation
 from storyengine_tui.screens.bank.item_commands import SO_ALREADY
 from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemFieldsModal, ItemModal
+from tests.tui.chapters.banked_chapter import by_number
 from tests.tui.engine_app import Desktop
 from tests.tui.rooms.bank_tab import Tab, tab3
 
@@ -84,3 +85,36 @@ async def test_what_is_saved_twice_at_once_is_stored_once_and_takes_no_more_text
             slow.may_end.set()
             await tab.said(said)
             assert len(await tab.bank.items(with_all=True)) == before + 1, "one was added"
+
+
+@pytest.mark.parametrize("is_forced", [False, True], ids=["ctrl+q", "a signal"])
+async def test_changes_that_wait_for_their_turn_are_stored_before_the_program_ends(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch, is_forced: bool
+) -> None:
+    async with tab3(desktop, shown="4") as tab:
+        slow = SlowStore(tab, monkeypatch, is_stored=False)
+        await tab.press("c", "p")
+        await slow.has_begun.wait()
+        bank = tab.bank
+        tab.app.action_leave(is_forced=is_forced)
+        await tab.until(lambda: tab.app._is_leaving)
+        for _ in range(5):
+            await tab.pilot.pause()
+        assert tab.app.is_running
+        slow.may_end.set()
+        await tab.until(lambda: not tab.app.is_running)
+        stair = by_number(await bank.items(with_all=True), 3)
+        assert stair.validation is Validation.CONFIRMED
+        assert stair.is_pinned
+
+
+async def test_a_change_that_is_never_stored_does_not_keep_the_program_open(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storyengine_tui.shell.app.COMMANDS_TIMEOUT_SECONDS", 0.1)
+    async with tab3(desktop, shown="4") as tab:
+        slow = SlowStore(tab, monkeypatch, is_stored=False)
+        await tab.press("c")
+        await slow.has_begun.wait()
+        await tab.press("ctrl+q")
+        await tab.until(lambda: not tab.app.is_running)
