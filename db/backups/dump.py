@@ -17,7 +17,7 @@ from psycopg import sql
 from sqlalchemy import URL, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from core.domain.errors import ErrorCode, StorageError
+from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.text.numbers import counted
 from db.backups import client_programs
 from db.bank.vectors import PIECES_NAME as PIECES
@@ -304,8 +304,9 @@ def _name(draft: Path, target: Path) -> None:
         os.rename(draft, target)
 
 
-def _exists_already(target: Path) -> StorageError:
-    return _refusal(f"There is a file {target} already; nothing was written.", "Choose another name.")
+def _exists_already(target: Path) -> StoryEngineError:
+    message = f"There is a file {target} already; nothing was written."
+    return StoryEngineError(ErrorCode.ILLEGAL_COMMAND, message, "Choose another name.")
 
 
 def _flush(path: Path) -> None:

@@ -219,6 +219,8 @@ def refuse_open(path: Path, mode: str, *, is_anyones: bool = False) -> None:
         found = path.stat()
     except OSError:
         return  # Missing or unreachable: the caller that needs it reports that.
+    if stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode):
+        return  # `/dev/null` keeps nothing, and closed to others it would break the machine.
     if found.st_uid != os.geteuid() and not is_anyones:
         raise NotPrivateError(
             path,

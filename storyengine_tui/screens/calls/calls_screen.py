@@ -44,7 +44,7 @@ class CallsScreen(OverlayScreen[None]):
     CSS_PATH = "calls_screen.tcss"
     HELP = (
         "1 lists waiting and failed requests of all chapters; 2 lists every call of this chapter, the newest "
-        "first, failed ones too, where Enter shows input and answer, and T how inputs grew; 3 shows what the "
+        "first, failed ones too, where Enter shows input and answer, and t how inputs grew; 3 shows what the "
         "calls cost."
     )
     BINDINGS: ClassVar[list[BindingType]] = [

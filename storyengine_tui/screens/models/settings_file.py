@@ -47,19 +47,27 @@ def change_settings(file: Path, changes: SettingsChanges) -> None:
 
 
 def _text_of(file: Path) -> str:
-    return read_bounded(file).decode(ENCODING).replace("\r\n", "\n")
+    return read_bounded(file).decode(ENCODING)
 
 
 def edited(text: str, changes: SettingsChanges) -> str:
-    """Return `text` with `changes`; raise ValueError where that cannot be done line by line."""
+    """Return `text` with `changes`; raise ValueError where that cannot be done line by line.
+
+    Lines keep their ends, those of Windows too, and new ones get the end of the first.
+    """
     before = tomllib.loads(text)
     # A line that is there already stays unchanged, with its comment.
     changes = {key: value for key, value in changes.items() if _read(before, key) != value}
     wanted = _changed(before, changes)
-    lines = text.splitlines()
+    lines = text.split("\n")
+    carriage_return = "\r" if lines[0].endswith("\r") else ""
+    if lines[-1]:
+        lines[-1] += carriage_return
+    _trim(lines)
     for key, value in changes.items():
-        _set(lines, key, value)
-    result = "\n".join(lines).rstrip("\n") + "\n" if lines else ""
+        _set(lines, key, value, carriage_return)
+    _trim(lines)
+    result = "".join(f"{line}\n" for line in lines)
     try:
         is_right = tomllib.loads(result) == wanted
     except tomllib.TOMLDecodeError:
@@ -67,6 +75,12 @@ def edited(text: str, changes: SettingsChanges) -> str:
     if not is_right:
         raise ValueError("it is written in a way that is not safe to change")
     return result
+
+
+def _trim(lines: list[str]) -> None:
+    """Take the empty lines at the end away."""
+    while lines and not lines[-1].rstrip("\r"):
+        lines.pop()
 
 
 def _read(settings: dict[str, Any], key: SettingKey) -> object:
@@ -93,23 +107,23 @@ def _changed(settings: dict[str, Any], changes: SettingsChanges) -> dict[str, An
     return settings
 
 
-def _set(lines: list[str], key: SettingKey, value: SettingValue | None) -> None:
+def _set(lines: list[str], key: SettingKey, value: SettingValue | None, end: str) -> None:
     *path, name = key
-    begin, end = _table(lines, tuple(path))
+    begin, after = _table(lines, tuple(path))
     if begin is None:
         if value is not None:
-            lines += [*([""] if lines and lines[-1].strip() else []), f"[{'.'.join(path)}]"]
-            lines.append(_line(name, value))
+            lines += [*([end] if lines and lines[-1].strip() else []), f"[{'.'.join(path)}]{end}"]
+            lines.append(_line(name, value) + end)
         return
     pattern = re.compile(rf"\s*(?:{re.escape(name)}|\"{re.escape(name)}\")\s*=")
-    for number in range(begin, end):
+    for number in range(begin, after):
         if pattern.match(lines[number]):
-            lines[number : number + 1] = [] if value is None else [_line(name, value)]
+            lines[number : number + 1] = [] if value is None else [_line(name, value) + end]
             return
     if value is not None:
-        while end > begin and not lines[end - 1].strip():
-            end -= 1
-        lines.insert(end, _line(name, value))
+        while after > begin and not lines[after - 1].strip():
+            after -= 1
+        lines.insert(after, _line(name, value) + end)
 
 
 def _table(lines: list[str], path: SettingKey) -> tuple[int | None, int]:

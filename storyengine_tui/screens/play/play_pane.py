@@ -66,8 +66,8 @@ class PlayPane(SessionTab):
         "from now on. F12 shows the story as one character sees it, then the next; Esc shows everything "
         "again. Alt+S lets several characters answer one prompt, in turn. Alt+D rolls dice. In the palette: "
         "a line without a prompt, a secret to reveal, what a character is given next, who is away for a "
-        "while, and who may act without words or say nothing; W on the transcript shows you why.\n\n"
-        "With the cursor in the transcript (Shift+Tab, then V), K has a line always sent to those who "
+        "while, and who may act without words or say nothing; w on the transcript shows you why.\n\n"
+        "With the cursor in the transcript (Shift+Tab, then v), k has a line always sent to those who "
         "witnessed it, then never to any model, then as usual. New scene, in the palette, lets recent "
         "context begin afresh."
     )

@@ -2,7 +2,7 @@
 
 import logging
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
 
@@ -13,7 +13,7 @@ from core.text.cleaning import clean
 
 log = logging.getLogger(__name__)
 MOST_WINDOWS: Final = 8
-"""Windows that keep what is typed into one lorebook at the same time."""
+"""Windows that keep what is typed into one thing of the library at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,16 @@ class KeptText:
         """Return the file for something of this owner that is being written, such as a `correction`."""
         return cls(folder / f"{what}-{owner}", 8 * LARGEST_SMALL_FILE)
 
+    @property
+    def of_windows(self) -> tuple[Self, ...]:
+        """This file and those beside it, one for each window."""
+        more = (f"{self.file}.{number}" for number in range(2, MOST_WINDOWS + 1))
+        return (self, *(replace(self, file=Path(name)) for name in more))
+
     @classmethod
     def entries_of(cls, lorebook_id: LorebookId, folder: Path) -> tuple[Self, ...]:
         """Return the files for entries of this lorebook that are being written, one for each window."""
-        first = f"lore-{lorebook_id}"
-        names = (first, *(f"{first}.{number}" for number in range(2, MOST_WINDOWS + 1)))
-        return tuple(cls(folder / name, 8 * LARGEST_SMALL_FILE) for name in names)
+        return cls(folder / f"lore-{lorebook_id}", 8 * LARGEST_SMALL_FILE).of_windows
 
     @classmethod
     def forget_entries_of(cls, lorebook_id: LorebookId, folder: Path) -> None:
@@ -46,7 +50,7 @@ class KeptText:
     @classmethod
     def forget_all_of(cls, owner: SessionId | CharacterId, folder: Path) -> None:
         """Delete everything that is kept of a chapter or a character that is deleted."""
-        for file in folder.glob(f"*-{owner}"):
+        for file in folder.glob(f"*-{owner}*"):  # of other windows, and their locks, too
             cls(file).forget()
 
     def read(self) -> str:
@@ -71,3 +75,6 @@ class KeptText:
             self.file.unlink(missing_ok=True)
         except OSError as error:
             log.error("%s could not be removed: %s", self.file, error)
+
+    def close(self) -> None:
+        """Do nothing: no other window writes this file."""

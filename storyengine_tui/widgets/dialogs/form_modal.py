@@ -99,6 +99,11 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
         if before:
             show_line(self, "#refused", BEGUN_OVER)
 
+    def on_unmount(self) -> None:
+        """Let another window have what is not stored, such as where the program ends."""
+        if self._kept is not None:
+            self._kept.close()
+
     def _texts_now(self) -> dict[str, str]:
         return {field.id: field.text for field in self.query(CappedTextArea) if field.id is not None}
 

@@ -33,6 +33,9 @@ class Draft(Protocol):
     def forget(self) -> None:
         """Delete the text."""
 
+    def close(self) -> None:
+        """Let another window have the file, and the text in it."""
+
 
 class StoredTextModal(TextDialog):
     """Ends with True once `store` has accepted the text, else with False.
@@ -122,6 +125,11 @@ class StoredTextModal(TextDialog):
         self.query_one("#text-refused").display = False
         self._place_cursor()
         self._show_length()
+
+    def on_unmount(self) -> None:
+        """Let another window have what is not stored, such as where the program ends."""
+        if self._kept is not None:
+            self._kept.close()
 
     def _place_cursor(self) -> None:
         """Put the cursor at the end of a text that was begun."""

@@ -105,6 +105,19 @@ def test_what_is_no_card_is_refused_and_the_others_are_imported(fresh: Machine) 
     assert len(fresh.call("cast", "list").stdout.splitlines()) == 1
 
 
+@pytest.mark.parametrize("group", ["cast", "lore"])
+def test_an_import_that_finds_nothing_to_import_fails(fresh: Machine, group: str) -> None:
+    written(fresh, "kara.json", text_of(V2))
+    unnamed = fresh.call(group, "import", "")  # the current directory is not meant
+    assert unnamed.returncode == 2
+    assert "Name a file or a folder to import." in " ".join(unnamed.stderr.split())
+    (fresh.work / "empty").mkdir()
+    empty = fresh.call(group, "import", fresh.work / "empty")
+    assert empty.returncode == 3
+    assert empty.stderr.strip() == "No file there can be imported here."
+    assert not fresh.call(group, "list").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

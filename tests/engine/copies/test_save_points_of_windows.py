@@ -1,10 +1,12 @@
 """Save slots that two windows store at once."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from core.domain.clock import utc_now
+from core.domain.errors import ChangedElsewhereError
 from core.domain.story.save_point import SavePoint
 from core.engine.services.save_points.service import SavePoints
 from db.store import PostgresStore
@@ -28,3 +30,20 @@ async def test_save_slots_that_two_windows_name_at_once_are_both_kept(store: Pos
     await SavePoints(Slow(store), utc_now).keep(session_id, "Of this window")
     labels = [slot.label for slot in await store.save_points(session_id)]
     assert labels == ["Of the other window", "Of this window"]
+
+
+async def test_a_save_slot_that_another_window_replaces_before_the_deletion_is_not_said_to_be_deleted(
+    store: PostgresStore,
+) -> None:
+    class Late(Wrapped):
+        """A store that deletes a slot after another window has replaced it."""
+
+        async def delete_save_point(self, slot: SavePoint) -> None:
+            await store.put_save_point(replace(slot, taken_at=utc_now(), sha256="0" * 64))
+            await self._inner.delete_save_point(slot)
+
+    session_id = await playable(store)
+    slot = await SavePoints(store, utc_now).keep(session_id, "Mine")
+    with pytest.raises(ChangedElsewhereError):
+        await SavePoints(Late(store), utc_now).drop(session_id, slot.number)
+    assert [one.sha256 for one in await store.save_points(session_id) if one.is_named] == ["0" * 64]

@@ -15,7 +15,7 @@ from sqlalchemy import make_url
 
 from core.config.files.paths import Paths
 from core.config.settings import load_settings
-from core.domain.errors import SessionLockedError, StorageError
+from core.domain.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.storage.changes import Changes
@@ -79,8 +79,9 @@ async def test_a_backup_is_private_and_alone(file: Path) -> None:
 async def test_a_backup_is_never_written_over_a_file(url: str, store: PostgresStore, tmp_path: Path) -> None:
     target = tmp_path / "mine"
     target.write_text("a diary")
-    with pytest.raises(StorageError, match="already"):
+    with pytest.raises(StoryEngineError, match="already") as refused:
         await backup(url, target)
+    assert refused.value.code is ErrorCode.ILLEGAL_COMMAND, "a refusal, as of every other export"
     assert target.read_text() == "a diary"
     assert os.listdir(tmp_path) == ["mine"]
 

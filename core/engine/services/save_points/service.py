@@ -125,7 +125,8 @@ class SavePoints:
     async def drop(self, session_id: SessionId, number: int, *, seen: SavePoint | None = None) -> None:
         """Delete a save point that the GM named; automatic ones are replaced in turn.
 
-        Raises ChangedElsewhereError where the number has another one than the one that was `seen`.
+        Raises ChangedElsewhereError where the number has another one than the one that was `seen`, or gets
+        one meanwhile, which stays.
         """
         slot = await self._found(session_id, number, seen)
         if not slot.is_named:
@@ -133,6 +134,8 @@ class SavePoints:
                 f"Save slot {number} is automatic: newer ones replace it by themselves."
             )
         await self._store.delete_save_point(slot)
+        if any(one.number == number for one in await self.listed(session_id)):
+            raise ChangedElsewhereError
 
     async def restore(
         self, session_id: SessionId, number: int, *, seen: SavePoint | None = None

@@ -74,7 +74,7 @@ def _cells(one: LibraryCharacter) -> tuple[str, ...]:
 @command(app, "import")
 async def import_(
     files: Annotated[
-        list[Path], typer.Argument(help=f"Cards, or folders of them; {PASTE} reads JSON from standard input.")
+        list[str], typer.Argument(help=f"Cards, or folders of them; {PASTE} reads JSON from standard input.")
     ],
     trust: Annotated[
         bool,

@@ -114,7 +114,7 @@ async def groups(
 @command(app, "import")
 async def import_(
     files: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(help=f"Lorebooks, or folders of them; {PASTE} reads JSON from standard input."),
     ],
 ) -> None:

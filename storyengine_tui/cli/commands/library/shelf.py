@@ -15,7 +15,7 @@ from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import FOR_GOOD, may_delete, read_standard_input
 from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.printing import say, say_error
+from storyengine_tui.cli.printing import say, say_error, say_wrong
 from storyengine_tui.cli.running import command
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ Imported = TypeVar("Imported", "CardImport", "LoreImport")
 
 
 async def import_each(
-    paths: Sequence[Path],
+    names: Sequence[str],
     import_in: Callable[[SessionCatalog], Callable[[bytes, str], Awaitable[Imported]]],
     name_of: Callable[[Imported], str],
 ) -> None:
@@ -74,7 +74,9 @@ async def import_each(
 
     One that is refused does not keep the others from being imported.
     """
-    files = await asyncio.to_thread(files_in, paths)
+    if "" in names:  # A variable of the shell that is not set; `Path` would make it the current directory.
+        raise typer.BadParameter("Name a file or a folder to import.")
+    files = await asyncio.to_thread(files_in, map(Path, names))
     refused = 0
     async with running_catalog(await unlocked()) as catalog:
         for file in files:
@@ -89,9 +91,9 @@ async def import_each(
             say(f"{file}: {'imported' if done.is_new else 'not imported again'}, “{name_of(done)}”.")
             for line in done.report:
                 say(f"  {line}")
-        if not files:
-            say(NO_FILE)
-    if refused:
+    if not files:
+        say_wrong(NO_FILE)
+    if refused or not files:
         raise typer.Exit(ExitCode.BAD_FILE)
 
 

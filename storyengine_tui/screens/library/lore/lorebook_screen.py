@@ -21,9 +21,11 @@ from core.text.numbers import counted
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.lore.book_fields_modal import BookFieldsModal, TypedBook
 from storyengine_tui.screens.library.lore.entry_screen import EntryScreen
-from storyengine_tui.screens.library.lore.lorebook_editor import LorebookEditor, WindowText
+from storyengine_tui.screens.library.lore.lorebook_editor import LorebookEditor
 from storyengine_tui.screens.library.lore.lorebook_editor_screen import LorebookEditorScreen
 from storyengine_tui.screens.shared.finding_screen import FindingScreen
+from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.screens.shared.window_text import WindowText
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.fields.one_line import EntryField
 from storyengine_tui.widgets.reading.column import Column
@@ -112,7 +114,8 @@ class LorebookScreen(LorebookEditorScreen, FindingScreen[None]):
             self.say_unsaved(error)
 
     async def _open_book(self) -> None:
-        typed = self._text = await WindowText.take(self._kept.id, self.workspace.paths.data)
+        entries = KeptText.entries_of(self._kept.id, self.workspace.paths.data)
+        typed = self._text = await WindowText.take(entries)
         # The version first: what is stored in between is then noticed.
         kept = await self._library.by_id(self._kept.id)
         editor = self.editor = LorebookEditor(self._library, kept, await self._library.read(kept), typed.kept)

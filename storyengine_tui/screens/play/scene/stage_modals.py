@@ -61,7 +61,7 @@ class SilenceModal(AddedLineModal):
 
     HEADING = "Silence and action"
     NOTE = (
-        "These may answer by an action, or say nothing. Their reason is for your eyes alone: W on the "
+        "These may answer by an action, or say nothing. Their reason is for your eyes alone: w on the "
         "transcript shows it, and F7."
     )
     STORE = "Save"

@@ -117,6 +117,13 @@ def test_settings_behind_a_link_are_looked_at_where_they_are(
     refuse_open_places(paths, env_file)
 
 
+def test_nobody_is_told_to_close_a_device_to_which_the_settings_are_linked(
+    paths: Paths, env_file: Path
+) -> None:
+    paths.config_file.symlink_to(os.devnull)
+    refuse_open_places(paths, env_file)
+
+
 @pytest.mark.parametrize("name", ["server", "backups"])
 def test_a_directory_behind_a_link_is_looked_at_where_it_is(
     paths: Paths, env_file: Path, tmp_path: Path, name: str

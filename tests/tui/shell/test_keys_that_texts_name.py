@@ -1,0 +1,84 @@
+"""Keys that documents and help texts name are keys of the program, written as they are pressed."""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from textual.app import App
+from textual.binding import Binding
+from textual.dom import DOMNode
+from textual.widgets import Input, TextArea
+
+import storyengine_tui
+
+ROOT = Path(__file__).parents[3]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+CODE = re.compile(r"^ *```.*?^ *```|`[^`\n]{2,}`|\]\([^)]*\)", re.DOTALL | re.MULTILINE)
+HELD = re.compile(r"\b(?:Ctrl|Alt|Shift)\+(?:[A-Z]\b|Tab)|\bF(?:1[0-2]|[1-9])\b")
+LETTER = re.compile(r"(?<!\d )(?<![\w.’'&+/-])[B-HJ-Zb-z](?![\w.’'&+/-]|\. [A-Z]\.)")
+"""A letter that stands alone, and is not the word “a” or “I”."""
+IN_MARKS = re.compile(r"`([\w/+=?-])`")
+SHOWN_IN = {"bank": "narrative"}
+"""Packages of screens whose parts are shown on a screen of another one."""
+SIGNS = {"/": "slash", "+": "plus", "=": "equals_sign", "-": "minus", "?": "question_mark"}
+
+
+@cache
+def classes() -> tuple[type[DOMNode], ...]:
+    """Return every part of the screen, and those of Textual whose keys the GM is told of."""
+    for module in pkgutil.walk_packages(storyengine_tui.__path__, "storyengine_tui."):
+        if ".cli" not in module.name and ".textual_ext" not in module.name:
+            importlib.import_module(module.name)
+
+    def below(base: type[DOMNode]) -> Iterator[type[DOMNode]]:
+        for one in base.__subclasses__():
+            yield one
+            yield from below(one)
+
+    ours = {one for one in below(DOMNode) if one.__module__.startswith("storyengine_tui.")}
+    return tuple(ours | {TextArea, Input, App})
+
+
+def keys_of(one: type[DOMNode]) -> set[str]:
+    bindings = [entry if isinstance(entry, Binding) else Binding(*entry) for entry in one.BINDINGS]
+    return {key.strip() for entry in bindings for key in entry.key.split(",")}
+
+
+@cache
+def all_keys() -> set[str]:
+    return {App.COMMAND_PALETTE_BINDING, *(key for one in classes() for key in keys_of(one))}
+
+
+def room_of(one: type[DOMNode]) -> str:
+    """Return the package of screens that a class is in, such as `play`; empty for any other class."""
+    found = re.match(r"storyengine_tui\.screens\.(\w+)", one.__module__)
+    return found[1] if found else ""
+
+
+def named(text: str) -> set[str]:
+    held = {match.lower() for match in HELD.findall(text)}
+    return held | set(LETTER.findall(HELD.sub("", text)))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_key_that_a_document_names_is_one_of_the_program(page: Path) -> None:
+    text = page.read_text("utf-8")
+    in_marks = {SIGNS.get(key, key) for key in IN_MARKS.findall(text)}
+    assert in_marks | named(CODE.sub("", text)) <= all_keys()
+
+
+def test_a_key_that_a_help_text_names_is_one_of_its_screen_or_of_what_is_in_it() -> None:
+    wrong = []
+    for one in classes():
+        help_text = vars(one).get("HELP")
+        if not isinstance(help_text, str):
+            continue
+        near = {"shared", room_of(one), SHOWN_IN.get(room_of(one))}
+        around = [other for other in classes() if room_of(other) in near or not room_of(other)]
+        missing = named(help_text) - {App.COMMAND_PALETTE_BINDING} - {k for o in around for k in keys_of(o)}
+        wrong += [f"{one.__name__}: {key}" for key in sorted(missing)]
+    assert not wrong
