@@ -23,8 +23,7 @@ MOST_ALIKE: Final = 64
 MOST_KNOWN: Final = 1_000
 """Sets of rules whose styles are cached; one theme needs some two hundred."""
 MOST_PARSED: Final = 1_000
-"""Parsed sources that are cached. Textual's 64 are fewer than this program has, so that each would be parsed
-anew whenever one is added."""
+"""Parsed sources that are cached; Textual keeps 64."""
 
 OF_PLACE: Final = frozenset(
     {"first-of-type", "last-of-type", "first-child", "last-child", "odd", "even", "empty"}

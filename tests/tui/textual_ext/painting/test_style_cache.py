@@ -278,7 +278,7 @@ class OwnScreen(Screen[None]):
 
 def test_a_source_that_is_added_is_the_only_one_to_be_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = list[str]()
-    parse_rules, parse = getattr(Stylesheet._parse_rules, "__wrapped__"), stylesheet.parse  # noqa: B009
+    parse_rules, parse = getattr(Stylesheet._parse_rules, "__wrapped__"), getattr(stylesheet, "parse")  # noqa: B009
 
     def noted(scope: str, css: str, *others: Any, **options: Any) -> Any:
         parsed.append(css)
