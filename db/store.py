@@ -218,7 +218,7 @@ class PostgresStore:
     async def requests(self, session_id: SessionId) -> Sequence[Request]:
         """Return every request, oldest first, whatever its state."""
         query = reads.rows_of(LLM_REQUEST, session_id).order_by(LLM_REQUEST.c.request_id)
-        return await self._mapped(session_id, query, mapping.to_request)
+        return await self._mapped(session_id, query, mapping.to_request, 100)
 
     async def artifacts(
         self,
@@ -243,7 +243,8 @@ class PostgresStore:
             query = query.where(
                 LLM_ARTIFACT.c.request_id.in_(of_kind.with_only_columns(LLM_REQUEST.c.request_id))
             )
-        newest_first = await self._mapped(session_id, query.limit(newest), mapping.to_artifact)
+        at_once = 100 if request_id is None and newest is None else 0
+        newest_first = await self._mapped(session_id, query.limit(newest), mapping.to_artifact, at_once)
         return newest_first[::-1]
 
     async def spent(

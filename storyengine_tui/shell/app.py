@@ -1,7 +1,6 @@
 """The application: its start, its commands, and its end."""
 
 import asyncio
-import gc
 import logging
 import re
 from collections.abc import Callable, Iterable
@@ -32,6 +31,7 @@ from storyengine_tui.screens.chapter.status_line import StatusLine
 from storyengine_tui.screens.shared.background import commands_done
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.shell.engine_lifecycle import Runtime
+from storyengine_tui.shell.garbage import Garbage
 from storyengine_tui.shell.overlay_app import OverlayApp
 from storyengine_tui.shell.terminal_window import Terminal
 from storyengine_tui.shell.themed_app import ThemedApp
@@ -52,6 +52,8 @@ LATER = "The settings are stored. They take effect at the next start, or by Conn
 
 COLLECT_AFTER_SECONDS = 5.0
 """Seconds after which nearly every object that stays until the end exists."""
+COLLECT_EVERY_SECONDS = 1.0
+"""Seconds between two looks whether it is time to collect garbage."""
 
 STYLES = Path(__file__).parents[1]
 LATER_STYLES = (
@@ -139,12 +141,17 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         """Paint, then start the engine."""
         self._terminal.note_hang_up()
         self.call_after_refresh(self._read_later_styles)
-        self.set_timer(COLLECT_AFTER_SECONDS, _start_collecting)
+        garbage = Garbage(self._is_quiet)
+        self.set_timer(COLLECT_AFTER_SECONDS, garbage.start)
+        self.set_interval(COLLECT_EVERY_SECONDS, garbage.look)
         if self.unread is None:
             self.pass_gate(self.start_engine)
         else:
             read = partial(self._read_settings, self.unread)
             self.call_after_refresh(lambda: self.do(read(), group="settings"))
+
+    def _is_quiet(self) -> bool:
+        return self.chapter.is_quiet and not (self.session and self.session.snapshot.open_requests)
 
     def _read_later_styles(self) -> None:
         for path in LATER_STYLES:
@@ -371,13 +378,3 @@ class StoryEngineApp(OverlayApp, ThemedApp):
                 await self.close_everything()
         except (StoryEngineError, TimeoutError) as error:
             log.error("not everything could be closed after a bug: %s", error)
-
-
-def _start_collecting() -> None:
-    """Turn garbage collection on where the start turned it off (`storyengine_tui.cli`).
-
-    What the start has made is never scanned: that would delay keys and streams.
-    """
-    if not gc.isenabled():
-        gc.freeze()
-        gc.enable()

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from functools import partial
+from functools import partial, wraps
 from html import unescape
 from typing import Any, Protocol
 
@@ -53,6 +53,7 @@ def _styles_found_once() -> Iterator[None]:
     parse = Stylesheet._parse_rules
     parsed: dict[tuple[object, ...], list[RuleSet]] = {}
 
+    @wraps(parse)
     def parse_once(self: Stylesheet, *source: Any, **options: Any) -> list[RuleSet]:
         key = (*source, *options.items(), *self._variables.items())
         if key not in parsed:

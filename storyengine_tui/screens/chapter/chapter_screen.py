@@ -101,6 +101,11 @@ class ChapterScreen(BatchedScreen[None]):
         self._pages.idle.touch()
 
     @property
+    def is_quiet(self) -> bool:
+        """Whether no key was pressed a moment ago."""
+        return self._pages.idle.is_idle
+
+    @property
     def has_no_field_yet(self) -> bool:
         """Whether text that is typed now is meant for a page that does not exist yet."""
         return not (self._has_had_field or self.is_open or self.feedback.has_failed_to_start)

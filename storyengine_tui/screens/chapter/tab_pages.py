@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -83,11 +84,18 @@ class IdleDetector:
     def __init__(self) -> None:
         self._touched = asyncio.Event()
         self._is_idle = False
+        self._touched_at = time.monotonic()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no key was pressed for `IDLE_SECONDS`."""
+        return time.monotonic() - self._touched_at >= IDLE_SECONDS
 
     def touch(self) -> None:
         """Note that a key was pressed."""
         self._touched.set()
         self._is_idle = False
+        self._touched_at = time.monotonic()
 
     async def wait_until_idle(self) -> None:
         """Wait until no key was pressed for `IDLE_SECONDS`; return at once if the GM is idle already."""

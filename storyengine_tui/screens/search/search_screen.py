@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from core.engine.engine import Engine
 
 NOTHING = "Type words to find; each may be the beginning of one."
+LOOKING = "Looking …"
 NOT_FOUND = "Nothing has all of these words."
 LONGEST_PLACE = 34
 """Cells of the column that says where a hit is."""
@@ -77,6 +78,10 @@ class SearchScreen(FindScreen[Hit, Hit]):
     async def reload(self) -> None:
         """Search again, and show the list in columns for this width."""
         asked = words, is_wide = self._asked
+        if words and asked != self._shown:
+            # A long chapter takes a second.
+            self.query_one("#heading", Static).update(f"{self._heading} · {LOOKING.lower()}")
+            self.query_one("#empty", Static).update(LOOKING)
         found, _ = searched = await self._search(words, is_wide) if words else Searched()
         if asked != self._asked:
             return  # Other words are searched next.
@@ -101,6 +106,7 @@ class SearchScreen(FindScreen[Hit, Hit]):
         run_in_background(self, self.reload(), group="search", exclusive=True, failed=self._show_trouble)
 
     def _show_trouble(self, error: StoryEngineError) -> None:
+        self.query_one("#heading", Static).update(self._heading)
         self.query_one("#trouble", Banner).show(error.message, hint=error.hint)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

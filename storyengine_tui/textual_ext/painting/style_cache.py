@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
+from textual.cache import LRUCache
 from textual.css.model import RuleSet, SelectorType
 from textual.css.styles import RenderStyles, RulesMap
 from textual.css.stylesheet import Stylesheet
@@ -21,6 +22,8 @@ MOST_ALIKE: Final = 64
 """States of all widgets with the same rules that are cached."""
 MOST_KNOWN: Final = 1_000
 """Sets of rules whose styles are cached; one theme needs some two hundred."""
+MOST_PARSED: Final = 1_000
+"""Parsed sources that are cached; Textual keeps 64."""
 
 OF_PLACE: Final = frozenset(
     {"first-of-type", "last-of-type", "first-child", "last-child", "odd", "even", "empty"}
@@ -124,6 +127,9 @@ class CachingStylesheet(Stylesheet):
     ) -> None:
         """Make a style sheet; `known` is what those of other apps found."""
         super().__init__(variables=variables)
+        self._parse_cache = LRUCache(MOST_PARSED)
+        self._styled_by: WeakKeyDictionary[DOMNode, _Rules] = WeakKeyDictionary()
+        """The rules that each widget was styled by last."""
         self._known: StylesOfRules = {} if known is None else known
         self._known_for: list[RuleSet] | None = None
         """The rules for which the caches are valid; a change of theme parses others."""
@@ -145,6 +151,22 @@ class CachingStylesheet(Stylesheet):
         """The same rules by their selectors."""
         return super().rules_map if self._narrow is None else self._narrow.by_name
 
+    def reparse(self) -> None:
+        """Parse what was not parsed with these variables: a screen that opens brings a source of its own."""
+        self.parse()
+
+    def update(self, root: DOMNode, animate: bool = False) -> None:
+        """Style a widget and all in it that were styled by other rules than those that may match them now."""
+        self._forget_other_rules()
+        nodes = [node for node in root.walk_children(with_self=True) if not self._is_styled(node)]
+        self.update_nodes(nodes, animate=animate)
+
+    def _is_styled(self, node: DOMNode) -> bool:
+        bars = (node._vertical_scrollbar, node._horizontal_scrollbar) if isinstance(node, Widget) else ()
+        return all(
+            self._styled_by.get(one) is self._narrow_for(one) for one in (node, *bars) if one is not None
+        )
+
     def apply(
         self, node: DOMNode, *, animate: bool = False, cache: dict[tuple[Any, ...], RulesMap] | None = None
     ) -> None:
@@ -161,6 +183,7 @@ class CachingStylesheet(Stylesheet):
         try:
             self._forget_other_rules()
             narrow = self._narrow_for(node)
+            self._styled_by[node] = narrow
             if narrow.asked.depends_on_place:
                 self._narrow = narrow
                 super().apply(node, animate=animate, cache=cache)

@@ -31,6 +31,7 @@ from storyengine_tui.screens.chapter.last_session import (
 )
 from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.textual_ext.painting.style_cache import CachingStylesheet
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
@@ -75,7 +76,8 @@ async def test_settings_that_are_not_valid_end_the_screen_with_their_sentence(
 
 async def test_a_start_parses_no_style_twice(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
     again = []
-    monkeypatch.setattr(Stylesheet, "reparse", lambda _: again.append("reparsed"))
+    for kind in (Stylesheet, CachingStylesheet):
+        monkeypatch.setattr(kind, "reparse", lambda _: again.append("reparsed"))
     async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
         assert not again
         app.theme = "textual-light"

@@ -194,7 +194,8 @@ class MemoryCell(Vertical):
         memory.empty.display = not is_list and not memory.blocks
         self.query_one(".foot").display = self.keeps_bank or bool(memory.blocks)
         earlier, later = self.query_one("#earlier"), self.query_one("#later")
-        earlier.display = later.display = not is_list and not pages.are_all_shown
+        earlier.display = later.display = is_paged = not is_list and not pages.are_all_shown
+        self.set_class(is_paged, "-paged")
         earlier.disabled, later.disabled = not pages.has_earlier, not pages.has_later
         self._show_heading()
         self.refresh_bindings()

@@ -1,5 +1,6 @@
 """The search on the screen: a list that narrows, the place behind a line, this chapter or the book."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from storyengine_tui.screens.narrative.memory.search_targets import place_of
 from storyengine_tui.screens.play.actions.place_actions import PromptScreen
 from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
-from storyengine_tui.screens.search.search_screen import SearchScreen, place_wanted, search_in
+from storyengine_tui.screens.search.search_screen import NOT_FOUND, SearchScreen, place_wanted, search_in
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
@@ -31,7 +32,7 @@ from storyengine_tui.widgets.reading.passage_view import PassageView
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, SourcePos
 from tests.tui.chapters.banked_chapter import SCRIPT, make_banked
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, make_active, opened, until
+from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
 from tests.tui.rooms.chapter_page import PROSE, make_ended
 
 
@@ -271,6 +272,25 @@ async def test_the_list_narrows_as_words_are_typed_and_enter_goes_to_what_they_f
         assert "1) Where is the brass [/x] key?" in over.lines.text
         await pilot.press("escape", "escape")
         await until(pilot, lambda: app.screen is app.chapter)
+
+
+@pytest.mark.anyio
+async def test_a_search_that_takes_its_time_says_so(desktop: Desktop) -> None:
+    may_end = asyncio.Event()
+
+    async def search(_text: str, _is_wide: bool) -> Searched:
+        await may_end.wait()
+        return Searched()
+
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
+        screen = SearchScreen(search, is_in_book=False)
+        await app.push_screen(screen)
+        await pilot.press(*"lamp")
+        await until(pilot, lambda: "looking …" in str(screen.query_one("#heading", Static).content))
+        assert "Looking …" in screen_text(app)
+        may_end.set()
+        await until(pilot, lambda: NOT_FOUND in screen_text(app))
+        assert "ooking" not in screen_text(app)
 
 
 def test_what_is_found_for_words(desktop: Desktop, pictures_match: PicturesMatch) -> None:

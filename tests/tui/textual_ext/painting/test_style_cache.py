@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
+from textual.css import stylesheet
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 from textual.geometry import Region
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
@@ -265,6 +267,65 @@ async def test_every_page_looks_as_it_does_without_a_memory(desktop: Desktop) ->
         assert not wrongly_styled(app)
         await pilot.press("escape")
         await tour(pilot)
+
+
+class OwnScreen(Screen[None]):
+    """A screen with looks of its own, which concern a field of the screen below as well."""
+
+    CSS = "Input { color: rgb(4,5,6); }"
+    SCOPED_CSS = False
+
+
+def test_a_source_that_is_added_is_the_only_one_to_be_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = list[str]()
+    parse_rules, parse = getattr(Stylesheet._parse_rules, "__wrapped__"), getattr(stylesheet, "parse")  # noqa: B009
+
+    def noted(scope: str, css: str, *others: Any, **options: Any) -> Any:
+        parsed.append(css)
+        return parse(scope, css, *others, **options)
+
+    monkeypatch.setattr(Stylesheet, "_parse_rules", parse_rules)
+    monkeypatch.setattr(stylesheet, "parse", noted)
+    sheet = CachingStylesheet()
+    for number in range(100):
+        sheet.add_source(f".kind-{number} {{ color: red; }}", ("many", f"{number}"))
+    sheet.parse()
+    before = list(sheet.rules)
+    assert len(parsed) == 100
+    sheet.add_source(".other { color: blue; }", ("another", ""))
+    sheet.reparse()
+    assert parsed[100:] == [".other { color: blue; }"]
+    assert all(one is other for one, other in zip(before, sheet.rules, strict=False))
+    sheet.set_variables({"dark": "red"})
+    sheet.reparse()
+    assert len(parsed) == 202
+
+
+async def test_a_screen_that_opens_styles_what_its_rules_concern(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = Fields()
+    async with app.run_test() as pilot:
+        app.screen.set_focus(None)
+        await pilot.pause()
+        for number in range(100):
+            app.stylesheet.add_source(f".kind-{number} {{ color: red; }}", ("many", f"{number}"))
+        app.stylesheet.reparse()
+        app.stylesheet.update(app)
+        below = app.screen
+        styled = list[DOMNode]()
+        apply = CachingStylesheet.apply
+
+        def noted(self: CachingStylesheet, node: DOMNode, **others: Any) -> None:
+            styled.append(node)
+            apply(self, node, **others)
+
+        monkeypatch.setattr(CachingStylesheet, "apply", noted)
+        await app.push_screen(OwnScreen())
+        await pilot.pause()
+        assert set(below.query("*")) & set(styled) == {below.query_one(Input)}
+        assert below.query_one(Input).styles.color.rgb == (4, 5, 6)
+        await app.pop_screen()
+        await pilot.pause()
+        assert not wrongly_styled(app)
 
 
 async def test_a_focus_that_moves_styles_no_panel_for_what_lies_within(desktop: Desktop) -> None:

@@ -1,0 +1,97 @@
+"""All garbage is looked for while the GM does nothing: with a long story it delays keys and streams."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from storyengine_tui.shell import garbage
+from storyengine_tui.shell.garbage import Garbage
+from tests.tui.engine_app import Desktop, make_active, until
+
+
+class Collector:
+    """Stands for Python's `gc`."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self.thresholds = (700, 10, 10)
+        self.count = 0
+        self.collected = 0
+
+    def isenabled(self) -> bool:
+        return self.is_on
+
+    def freeze(self) -> None:
+        pass
+
+    def get_threshold(self) -> tuple[int, int, int]:
+        return self.thresholds
+
+    def set_threshold(self, *thresholds: int) -> None:
+        self.thresholds = thresholds  # type: ignore[assignment]
+
+    def enable(self) -> None:
+        self.is_on = True
+
+    def get_count(self) -> tuple[int, int, int]:
+        return 0, 0, self.count
+
+    def collect(self) -> None:
+        self.collected += 1
+        self.count = 0
+
+
+@pytest.fixture
+def collector(monkeypatch: pytest.MonkeyPatch) -> Collector:
+    made = Collector()
+    monkeypatch.setattr(garbage, "gc", made)
+    return made
+
+
+def test_everything_is_looked_through_only_in_quiet_moments(collector: Collector) -> None:
+    quiet = False
+    found = Garbage(lambda: quiet)
+    found.start()
+    assert collector.is_on
+    assert collector.thresholds[:2] == (700, 10)
+    assert collector.thresholds[2] > 1_000_000
+    collector.count = 10
+    found.look()
+    assert collector.collected == 0
+    quiet = True
+    found.look()
+    found.look()
+    assert collector.collected == 1
+
+
+def test_garbage_does_not_grow_without_end_while_there_is_no_quiet_moment(collector: Collector) -> None:
+    found = Garbage(lambda: False)
+    found.start()
+    collector.count = 100
+    found.look()
+    assert collector.collected == 1
+
+
+def test_where_python_collects_already_it_goes_on_so(collector: Collector) -> None:
+    collector.is_on, collector.count = True, 1_000
+    found = Garbage(lambda: True)
+    found.start()
+    found.look()
+    assert collector.thresholds == (700, 10, 10)
+    assert collector.collected == 0
+
+
+@pytest.mark.anyio
+async def test_a_key_and_a_reply_that_is_written_are_no_quiet_moment(desktop: Desktop) -> None:
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
+        pages: Any = app.chapter._pages
+        pages.idle._touched_at -= 3_600
+        await until(pilot, lambda: app._is_quiet())
+        await pilot.press("tab")
+        assert not app._is_quiet()
+        pages.idle._touched_at -= 3_600
+        assert app._is_quiet()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(type(app), "session", SimpleNamespace(snapshot=SimpleNamespace(open_requests=(1,))))
+            assert not app._is_quiet()
