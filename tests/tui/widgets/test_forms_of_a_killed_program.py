@@ -1,6 +1,7 @@
 """Forms: what was typed into their fields is there again after the program was ended (design 10)."""
 
 import json
+from pathlib import Path
 
 import pytest
 from textual.widgets import Static
@@ -21,6 +22,11 @@ from tests.tui.screens.setup.assist.test_assist_screen import helped
 pytestmark = pytest.mark.anyio
 
 
+def files(desktop: Desktop, pattern: str) -> list[Path]:
+    """Return the files of texts, without those that only lock them."""
+    return [file for file in desktop.paths.data.glob(pattern) if file.suffix != ".lock"]
+
+
 def texts(tab: Tab) -> dict[str | None, str]:
     return {field.id: field.text for field in tab.app.screen.query(CappedTextArea)}
 
@@ -37,7 +43,7 @@ async def test_fields_of_an_item_are_as_they_were_typed_before_the_program_was_k
         typed = texts(tab)
         assert isinstance(tab.app.screen, kind)
         assert not tab.app.screen.unsaved
-        [file] = desktop.paths.data.glob("item*-*")
+        [file] = files(desktop, "item*-*")
         assert list(json.loads(file.read_text()).values()) == [
             tab.app.screen.query_one("CappedTextArea:focus", CappedTextArea).text
         ], "the others are as they are stored"
@@ -64,7 +70,7 @@ async def test_a_trait_or_a_topic_is_as_it_was_typed_before_the_program_was_kill
         modal = await form(pilot, key)
         await pilot.press(*"Dark", "tab", *"As pitch")
         typed = modal.typed
-        assert len(list(desktop.paths.data.glob(file))) == 1
+        assert len(files(desktop, file)) == 1
     async with desktop.window() as (pilot, app):
         screen = await nature(pilot)
         modal = await form(pilot, key)
@@ -99,7 +105,7 @@ async def test_a_file_that_has_no_texts_of_fields_is_passed_over(desktop: Deskto
         screen = await details(pilot)
         before = screen.typed
         await pilot.press(*"A sailor")
-        [file] = desktop.paths.data.glob("details-*")
+        [file] = files(desktop, "details-*")
         assert json.loads(file.read_text()) == {"short": "A sailor"}
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
