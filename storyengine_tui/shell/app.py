@@ -303,6 +303,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         kept = "" if self.session is None else stopped_by_leaving(self.session)
         self.chapter.feedback.show_progress(f"{kept} Storing and closing …".strip())
         try:
+            self.workspace.withdraw_question()
             await commands_done(self, COMMANDS_TIMEOUT_SECONDS)
             await self.workspace.close_for_good(insists=not is_forced)
         except StoryEngineError as error:

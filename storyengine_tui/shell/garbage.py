@@ -26,7 +26,8 @@ class Garbage:
             young, middle, _ = gc.get_threshold()
             gc.set_threshold(young, middle, _NEVER)
             gc.enable()
-            self._is_on = True
+        # Or the app before this one did, which ended by a bug.
+        self._is_on = gc.get_threshold()[2] == _NEVER
 
     def look(self) -> None:
         """Look through all objects if it is time, to be called now and then."""

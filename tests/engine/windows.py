@@ -192,13 +192,17 @@ def engine_on(
 
 @asynccontextmanager
 async def window(
-    store: SessionStore, provider: Provider | None = None, session_id: SessionId | None = None, **more: Any
+    store: SessionStore,
+    provider: Provider | None = None,
+    session_id: SessionId | None = None,
+    within: float = 4 * PATIENCE,
+    **more: Any,
 ) -> AsyncIterator[SessionHandle]:
-    """Have a session open: the one that is named, or a new one."""
+    """Have a session open, the one that is named or a new one, for so many seconds at most."""
     engine = engine_on(store, provider, **more)
     session = await engine.open(session_id or await create(store))
     try:
-        async with asyncio.timeout(4 * PATIENCE):
+        async with asyncio.timeout(within):
             yield session
     finally:
         await session.aclose()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from core.engine.engine import Engine
     from core.engine.session.session_handle import SessionHandle
     from storyengine_tui.screens.system.example_chapters import ExampleChapter
+    from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ class Workspace:
         self.editors: list[Callable[[], Awaitable[None]]] = []
         """Each stores what is typed in one screen over the chapter; raises StoryEngineError."""
         self._is_closed = False
+        self._question: ConfirmModal | None = None
         self._opening: set[asyncio.Task[None]] = set()
         """Tasks that open a session; `close` waits for them by the mutex."""
 
@@ -85,8 +87,16 @@ class Workspace:
             return True
         from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
-        dialog = ConfirmModal(question, stopped, confirm=confirm, cancel="Stay")
-        return await self._chapter.app.push_screen_wait(dialog)
+        self._question = dialog = ConfirmModal(question, stopped, confirm=confirm, cancel="Stay")
+        try:
+            return await self._chapter.app.push_screen_wait(dialog)
+        finally:
+            self._question = None
+
+    def withdraw_question(self) -> None:
+        """Take back the question whether calls may be stopped: the program ends, and stops them."""
+        if self._question is not None:
+            self._question.dismiss(False)
 
     async def _open_unasked(self, session_id: SessionId) -> None:
         await self._to_the_end(self._open(session_id))

@@ -15,7 +15,7 @@ from textual.worker import Worker, WorkerError
 from core.domain.errors import StoryEngineError
 
 COMMANDS: Final = frozenset({"bank", "list", "queue"})
-"""Groups of the app's workers that carry out what a key has asked for; none of them asks a question."""
+"""Groups of the app's workers that carry out what a key has asked for."""
 
 
 def run_in_background(
@@ -47,7 +47,9 @@ def run_in_background(
 async def commands_done(app: App[None], within: float) -> None:
     """Wait until what the GM has asked for is done, or has failed, at most `within` seconds."""
     # Each in a task of its own, which is not cancelled: that would cancel the worker.
-    ends = [asyncio.create_task(_end(one)) for one in app.workers if one.group in COMMANDS]
+    ends = [
+        asyncio.create_task(_end(one)) for one in app.workers if one.node is app and one.group in COMMANDS
+    ]
     if ends:
         await asyncio.wait(ends, timeout=within)
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from core.domain.errors import ErrorCode
 from core.domain.ids import RequestId, SessionId
@@ -142,7 +143,7 @@ def standing(snapshot: Snapshot) -> Expected:
 
 @asynccontextmanager
 async def facing(
-    store: PostgresStore, kind: RequestKind, provider: Provider, **more: object
+    store: PostgresStore, kind: RequestKind, provider: Provider, **more: Any
 ) -> AsyncIterator[Row]:
     """Have a session that is about to ask for the kind; what comes before has gone well."""
     is_summed = kind in (RequestKind.SUMMARY, RequestKind.NARRATIVE)

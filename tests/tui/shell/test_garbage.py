@@ -73,6 +73,15 @@ def test_garbage_does_not_grow_without_end_while_there_is_no_quiet_moment(collec
     assert collector.collected == 1
 
 
+def test_after_a_bug_the_next_app_in_the_same_process_looks_for_garbage_too(collector: Collector) -> None:
+    Garbage(lambda: True).start()
+    found = Garbage(lambda: True)
+    found.start()
+    collector.count = 10
+    found.look()
+    assert collector.collected == 1
+
+
 def test_where_python_collects_already_it_goes_on_so(collector: Collector) -> None:
     collector.is_on, collector.count = True, 1_000
     found = Garbage(lambda: True)

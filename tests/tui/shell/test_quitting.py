@@ -14,6 +14,8 @@ from core.domain.errors import ErrorCode, StorageError
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.engine.engine import Engine
+from storyengine_tui.screens.chapter import stopped_calls
+from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.lore.book_fields_modal import BookFieldsModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.textual_ext.parts import Part
@@ -127,6 +129,22 @@ async def test_quitting_asks_first_where_a_dialog_has_a_text_that_no_file_has(de
         assert dialog.query_one("#groups", Input).value == "Crew"
         await pilot.press("ctrl+q", "right", "enter")
         await until(pilot, lambda: not app.is_running)
+
+
+@pytest.mark.parametrize("is_forced", [False, True])
+async def test_quitting_takes_back_the_question_whether_a_chapter_may_be_left(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch, is_forced: bool
+) -> None:
+    monkeypatch.setattr(stopped_calls, "stopped_by_leaving", lambda session: "A reply is stopped.")
+    monkeypatch.setattr("storyengine_tui.shell.app.COMMANDS_TIMEOUT_SECONDS", 10 * PATIENCE)
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
+        await pilot.press("f5")
+        screen = await in_front(pilot, ChaptersScreen)
+        await until(pilot, lambda: screen.chosen is not None)
+        await pilot.press("a")
+        await in_front(pilot, ConfirmModal)
+        app.action_leave(is_forced=is_forced)
+        await until(pilot, lambda: app.has_exited)
 
 
 async def test_quitting_without_storing_ends_in_order_while_nothing_can_be_stored(
