@@ -198,7 +198,7 @@ async def window(
     within: float = 4 * PATIENCE,
     **more: Any,
 ) -> AsyncIterator[SessionHandle]:
-    """Have a session open, the one that is named or a new one, for so many seconds at most."""
+    """Open a session, the one that is named or a new one; fail after `within` seconds."""
     engine = engine_on(store, provider, **more)
     session = await engine.open(session_id or await create(store))
     try:

@@ -281,6 +281,14 @@ async def test_items_of_some_kinds_are_read_alone(store: SessionStore) -> None:
     await lease.aclose()
 
 
+async def shelve(store: SessionStore, *chapter_ids: SessionId) -> Book:
+    """Put chapters into a book of their own."""
+    title = str(chapter_ids[0])
+    book = Book(id=BookId(new_uuid()), title=title, chapters=chapter_ids, created_at=NOW, updated_at=NOW)
+    await store.library.put_book(book)
+    return book
+
+
 async def test_a_chapter_sees_the_casts_of_those_before_it_in_its_book(store: SessionStore) -> None:
     first = chapters.new_session(slots=(Slot.RED, Slot.BLUE), names={Slot.BLUE: "Kara"}, prompt_index=0)
     profile = Profile(character_id=CharacterId(new_uuid()), aliases=("The Owl",))
@@ -291,8 +299,7 @@ async def test_a_chapter_sees_the_casts_of_those_before_it_in_its_book(store: Se
         await store.create(chapters.creation(other))
     ids = (first.id, *(other.id for other in others))
     assert not await store.bank.earlier_chapters(ids[1])
-    book = Book(id=BookId(new_uuid()), title=str(first.id), chapters=ids, created_at=NOW, updated_at=NOW)
-    await store.library.put_book(book)
+    await shelve(store, *ids)
     assert not await store.bank.earlier_chapters(ids[0])
     found = await store.bank.earlier_chapters(ids[2])
     assert [(one.session_id, one.number) for one in found] == [(ids[0], 1), (ids[1], 2)]
@@ -311,8 +318,7 @@ async def test_a_copy_of_a_chapter_has_the_chapters_before_that_one_in_its_book(
     for one in (first, second, third, branch, again):
         await store.create(chapters.creation(one))
     ids = (first.id, second.id, third.id)
-    book = Book(id=BookId(new_uuid()), title=str(first.id), chapters=ids, created_at=NOW, updated_at=NOW)
-    await store.library.put_book(book)
+    book = await shelve(store, *ids)
     for copy in (branch, again):
         found = await store.bank.earlier_chapters(copy.id)
         assert [(one.session_id, one.number) for one in found] == [(first.id, 1)]
@@ -327,9 +333,8 @@ async def test_a_chapter_behind_a_copy_has_that_one_and_the_chapters_before_it(s
     branch = chapters.new_session(branched_from=second.id, branched_at=1)
     for one in (first, second, branch, after):
         await store.create(chapters.creation(one))
-    for ids in ((first.id, second.id), (branch.id, after.id)):
-        book = Book(id=BookId(new_uuid()), title=str(ids), chapters=ids, created_at=NOW, updated_at=NOW)
-        await store.library.put_book(book)
+    await shelve(store, first.id, second.id)
+    await shelve(store, branch.id, after.id)
     found = await store.bank.earlier_chapters(after.id)
     assert [(one.session_id, one.number) for one in found] == [(first.id, 1), (branch.id, 2)]
     [only] = await store.bank.earlier_chapters(branch.id)
@@ -342,9 +347,8 @@ async def test_two_books_may_begin_with_copies_of_each_other_s_chapters(store: S
     their_copy = chapters.new_session(branched_from=theirs.id, branched_at=1)
     for one in (ours, theirs, our_copy, their_copy):
         await store.create(chapters.creation(one))
-    for ids in ((their_copy.id, ours.id), (our_copy.id, theirs.id)):
-        book = Book(id=BookId(new_uuid()), title=str(ids), chapters=ids, created_at=NOW, updated_at=NOW)
-        await store.library.put_book(book)
+    await shelve(store, their_copy.id, ours.id)
+    await shelve(store, our_copy.id, theirs.id)
     found = await store.bank.earlier_chapters(ours.id)
     assert [(one.session_id, one.number) for one in found] == [(our_copy.id, 1), (their_copy.id, 2)]
 
@@ -355,9 +359,7 @@ async def test_a_chapter_sees_what_is_sent_of_those_before_it_in_its_book(store:
     await store.commit(Changes(session_id=first.id, statuses=said), lease)
     second = chapters.new_session()
     await store.create(chapters.creation(second))
-    ids = (first.id, second.id)
-    book = Book(id=BookId(new_uuid()), title=str(first.id), chapters=ids, created_at=NOW, updated_at=NOW)
-    await store.library.put_book(book)
+    await shelve(store, first.id, second.id)
     [found] = await store.bank.earlier_chapters(second.id)
     assert found.statuses == said
     await lease.aclose()

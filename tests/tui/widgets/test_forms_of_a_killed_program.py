@@ -113,3 +113,20 @@ async def test_a_file_that_has_no_texts_of_fields_is_passed_over(desktop: Deskto
         await until(pilot, lambda: not file.exists())
         file.write_text(kept)
         assert (await details(pilot)).typed == before
+
+
+async def test_what_one_window_discards_of_a_character_leaves_the_text_of_another_window(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(make_library) as (pilot, _), desktop.window() as (other, app):
+        for window, text in ((pilot, "A sailor"), (other, "A cook")):
+            await details(window)
+            await window.press(*text)
+        kept = [json.loads(file.read_text()) for file in files(desktop, "details-*")]
+        assert sorted(one["short"] for one in kept) == ["A cook", "A sailor"]
+        await other.press("escape")
+        await until(other, lambda: isinstance(app.screen, ConfirmModal))
+        await other.press("right", "enter")
+        await until(other, lambda: len(files(desktop, "details-*")) == 1)
+        [file] = files(desktop, "details-*")
+        assert json.loads(file.read_text()) == {"short": "A sailor"}
