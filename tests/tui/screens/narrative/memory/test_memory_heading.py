@@ -19,6 +19,7 @@ async def test_a_count_that_has_no_room_beside_the_keys_ends_in_an_ellipsis(
         cell._show()
         cell.say_work("words that say what is being done to a memory of thousands of blocks")
         await page.pilot.pause()
-        later, count = cell.query_one("#later"), cell.query_one("#memory-count")
+        earlier, later, count = (cell.query_one(name) for name in ("#earlier", "#later", "#memory-count"))
         assert later.region
+        assert later.region.x - earlier.region.right == 1
         assert later.region.right <= count.region.x < count.region.right <= cell.region.right
