@@ -254,10 +254,10 @@ async def test_items_are_merged_into_the_one_that_most_may_know(store: SessionSt
     bank, _ = await bank_of(store, narrow, fact(2, prompt_index=3), fact(3, prompt_index=2))
     items = {item.id.int: item for item in await bank.items()}
     kept = await bank.merge([items[1], items[2], items[3]])
-    # Of two that everyone knows the oldest: an undone prompt would take the other one along.
-    assert (kept.id.int, kept.label, kept.is_pinned, kept.importance) == (3, EVERYONE, True, 0.9)
-    assert [one.prompt_index for one in kept.evidence] == [2]
-    assert [item.id.int for item in await bank.items()] == [3]
+    # Of two that everyone knows the newest: what it says is taken back with its prompt.
+    assert (kept.id.int, kept.label, kept.is_pinned, kept.importance) == (2, EVERYONE, True, 0.9)
+    assert [one.prompt_index for one in kept.evidence] == [3, 2]
+    assert [item.id.int for item in await bank.items()] == [2]
     await bank.undo()
     assert sorted(item.id.int for item in await bank.items()) == [1, 2, 3]
 

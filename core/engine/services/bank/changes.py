@@ -107,9 +107,9 @@ def words_of(item: Item) -> tuple[object, ...]:
 def merged(items: Sequence[Item]) -> list[Item]:
     """Return what a merge changes: the item that goes on, then those that end in it.
 
-    It is the one that most may know; of several the one with the GM's words, else the oldest, which no undone
-    prompt takes along. It is given only the evidence and the details of those with its own label. Raises
-    IllegalCommandError.
+    It is one that most may know: of several the newest that play gave, so that undoing its prompt takes back
+    what later prompts told, and the others count by themselves again. It has the words of the GM where one of
+    them does, and the evidence and the details of those with its own label. Raises IllegalCommandError.
     """
     if len({item.id for item in items}) < 2:
         raise IllegalCommandError(FEW_TO_MERGE)
@@ -120,23 +120,27 @@ def merged(items: Sequence[Item]) -> list[Item]:
     widest = [item for item in items if all(item.label.includes(other.label) for other in items)]
     if not widest:
         raise IllegalCommandError(NO_WIDER)
-    kept = min(widest, key=lambda item: (not item.is_by_gm, item.prompt_index, item.id))
+    # No prompt takes back an item of the GM's own, so none that play gave goes on in it.
+    kept = min(widest, key=lambda item: (item.take is None, -item.prompt_index, item.id))
+    worded = next((item for item in (kept, *widest) if item.is_by_gm), kept)
     others = [item for item in items if item.id != kept.id]
-    best = max(items, key=lambda item: _RANKS[item.validation]).validation
-    proofs = (
-        one
-        for item in (kept, *others)
-        if item.label == kept.label
-        for one in item.evidence
-        if one.prompt_index <= kept.prompt_index
-    )
+    told = sorted(widest, key=lambda item: (item is not worded, item is not kept))
+    proofs = (one for item in told for one in item.evidence if one.prompt_index <= kept.prompt_index)
     goes_on = replace(
         kept,
-        validation=max(Validation.SEEN, best, key=lambda one: _RANKS[one]),
+        name=worded.name,
+        text=worded.text,
+        about=worded.about,
+        is_by_gm=worded.is_by_gm,
+        confidence=worded.confidence,
+        sentiment=worded.sentiment,
+        decay_rate=worded.decay_rate,
+        expires_at=worded.expires_at,
+        validation=max(Validation.SEEN, *(item.validation for item in items), key=_RANKS.__getitem__),
         is_pinned=any(item.is_pinned for item in items),
         importance=max(item.importance for item in items),
         evidence=tuple(dict.fromkeys(proofs))[:MOST_EVIDENCE],
-        details=reduce(filled, (one.details for one in others if one.label == kept.label), kept.details),
+        details=reduce(filled, (item.details for item in told)),
         merged_into=None,
     )
     return [goes_on, *(replace(item, merged_into=kept.id) for item in others)]

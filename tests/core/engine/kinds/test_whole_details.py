@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import permutations
 
 import pytest
 
@@ -198,6 +199,23 @@ def test_a_merge_keeps_the_details_of_those_with_its_own_label_alone() -> None:
     private = replace(item(3, label=Audience.of((Slot.RED,))), details=PersonDetails(attributes=(COLOUR,)))
     kept, *_ = merged([person, alike, private])
     assert kept.details == PersonDetails(relationship="her cousin", attributes=(AGE,), exposure_current=0.4)
+
+
+def test_a_merge_goes_on_in_the_newest_item_so_that_undo_takes_later_details_back() -> None:
+    older = replace(item(1, prompt_index=3), details=PersonDetails(attributes=(COLOUR,)))
+    later = replace(item(2, prompt_index=6), details=PersonDetails(attributes=(AGE,)))
+    own = replace(item(3, prompt_index=8), take=None, is_by_gm=True, name="Old Tam", details=PersonDetails())
+    for marked in permutations((older, later, own)):
+        kept, *others = merged(marked)
+        assert (kept.id, kept.prompt_index, kept.take) == (later.id, 6, 1)
+        assert (kept.name, kept.is_by_gm, kept.details) == (
+            "Old Tam",
+            True,
+            PersonDetails(attributes=(AGE, COLOUR)),
+        )
+        assert [replace(other, merged_into=None) for other in others] == [
+            one for one in marked if one != later
+        ]
 
 
 def test_what_the_gm_types_is_clean_and_says_nothing_twice() -> None:
