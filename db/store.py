@@ -6,11 +6,12 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import psycopg
-from sqlalchemy import URL, Select, delete, func, select, text, update
+from sqlalchemy import URL, Select, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -47,14 +48,19 @@ from db.writes.change_listener import follow_session
 from db.writes.commit_connection import CommitConnection, send_long
 from db.writes.open_costs import tell_open_costs
 from db.writes.pooled_change import PooledChange
+from db.writes.purge import purge_session
+from db.writes.unstored import UnstoredCommits
 from db.writes.writer_lock import WriterLease
 
 T = TypeVar("T")
 NO_VALUES: Final[Mapping[str, object]] = MappingProxyType({})
 
 
-async def open_store(url: str) -> "PostgresStore":
-    """Return the store behind `url`, its schema brought up to date; raise StorageError with a sentence."""
+async def open_store(url: str, unstored: Path | None = None) -> "PostgresStore":
+    """Return the store behind `url`, its schema brought up to date; raise StorageError with a sentence.
+
+    In the folder `unstored` it keeps what was paid for while the database does not take it.
+    """
     parsed = parse_url(url)
     await refuse_transaction_pooler(parsed)
     engine = open_engine(parsed)
@@ -63,16 +69,17 @@ async def open_store(url: str) -> "PostgresStore":
     except BaseException:  # cancelled too: the pool has no other owner yet
         await engine.dispose()
         raise
-    return PostgresStore(parsed, engine)
+    return PostgresStore(parsed, engine, unstored)
 
 
 class PostgresStore:
     """Sessions in PostgreSQL. Safe to use from many tasks of one event loop."""
 
-    def __init__(self, url: URL, engine: AsyncEngine) -> None:
+    def __init__(self, url: URL, engine: AsyncEngine, unstored: Path | None = None) -> None:
         self._url: Final = url
         self._engine: Final = engine
         self._commit_connection: Final = CommitConnection(url)
+        self._unstored: Final = UnstoredCommits(unstored, self._commit_connection.send)
         self._leases: set[WriterLease] = set()
         self.queue: Final = PostgresQueue(self._read, self._change, self._at_once, self._epochs)
         self.library: Final = PostgresLibrary(self._change, self._read)
@@ -100,6 +107,11 @@ class PostgresStore:
             raise SessionLockedError("This window has given the chapter back; nothing was stored from here.")
         async with guarded(SAVE):
             await self._commit_connection.send(writes.commit(changes, lease.epoch))
+        await self._unstored.settle(changes)
+
+    async def keep(self, changes: Changes, epoch: int, since: datetime) -> None:
+        """Keep a commit that was not stored; see `SessionStore.keep`."""
+        await self._unstored.keep(changes, epoch, since)
 
     async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
         """Acquire the writer's lock, or return its holder; see `SessionStore.acquire`."""
@@ -107,6 +119,7 @@ class PostgresStore:
             lease = await writer_lock.acquire(self._url, session_id, label, self._leases.discard, self.queue)
         if isinstance(lease, WriterLease):
             self._leases.add(lease)
+            await self._unstored.store(lease)
         return lease
 
     async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
@@ -154,22 +167,8 @@ class PostgresStore:
 
     async def purge(self, session_id: SessionId) -> None:
         """Delete an archived session and all below it; refuse one that is not archived, or is written in."""
-
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(text(writes.LONG_TIMEOUT))
-            lock = func.pg_try_advisory_xact_lock(writer_lock.lock_key(session_id))
-            if not (await connection.execute(select(lock))).scalar_one():
-                raise SessionLockedError(
-                    "Another window has this chapter open; close it there, then delete it."
-                )
-            # Triggers refuse to delete any session but the one that this setting names.
-            await connection.execute(select(func.set_config("storyengine.purge", str(session_id), True)))
-            gone = delete(SESSION).where(SESSION.c.id == session_id).returning(SESSION.c.id)
-            if (await connection.execute(gone)).one_or_none() is None:
-                raise reads.missing()
-            await connection.execute(writes.notice_to(session_id))
-
-        await self._change(work, seconds=PATIENCE)
+        await self._change(lambda connection: purge_session(connection, session_id), seconds=PATIENCE)
+        await self._unstored.forget(session_id)
 
     async def revisions(self, session_id: SessionId) -> Sequence[MemoryBlock]:
         """Return the complete blocks that are not canon, in order."""

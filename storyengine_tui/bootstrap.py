@@ -175,7 +175,7 @@ async def running_store(configuration: Configuration) -> AsyncIterator["Postgres
     async with running_database(configuration) as database:
         # In a thread: these imports take half a second, and typing never waits.
         store_module = await asyncio.to_thread(import_module, "db.store")
-        store: PostgresStore = await store_module.open_store(database.url)
+        store: PostgresStore = await store_module.open_store(database.url, configuration.paths.unstored)
         try:
             yield store
         finally:

@@ -159,9 +159,7 @@ class Engine(SessionCatalog):
         if self._guard is not None:
             writer.on_calls_stored = self._guard.forget_stored
         builder = ContextBuilder(self.choices)
-        jobs = JobFactory(
-            self._store, self._gateway, builder, writer.apply_patiently, self._bank, self.embeddings
-        )
+        jobs = JobFactory(self._store, self._gateway, builder, writer.apply_paid, self._bank, self.embeddings)
         parts = (writer, jobs, self._backoffs, self._switch)
         worker, background = RequestWorker(*parts), BackgroundWorker(*parts)
         opened = SessionHandle(

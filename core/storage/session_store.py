@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Protocol
+from typing import Final, Protocol
 
 from core.domain.errors import SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
@@ -27,6 +27,9 @@ from core.storage.changes import Changes
 from core.storage.library_store import LibraryStore
 from core.storage.queue_store import QueueStore
 from core.storage.snapshot import Snapshot
+
+NO_EPOCH: Final = 0
+"""No lease has it: the first one of a session has 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +113,18 @@ class SessionStore(Protocol):
         Raises SessionLockedError when `lease` is not, or no longer, the writer's.
         """
 
+    async def keep(self, changes: Changes, epoch: int, since: datetime) -> None:
+        """Keep a commit with calls in it that the database has not taken, until it is stored.
+
+        `acquire` stores it: whole where its epoch is the next and the session was last changed at `since`,
+        else the calls alone. A store without a place for it does nothing.
+        """
+
     async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
-        """Acquire the writer's lock, or return its holder, without waiting."""
+        """Acquire the writer's lock, or return its holder, without waiting.
+
+        Raises StorageError, also where what is kept of the session cannot be stored yet.
+        """
 
     async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
         """Return the holder of the writer's lock, or None, without acquiring it."""

@@ -29,12 +29,12 @@ class CommitConnection:
         self._turn: Final = asyncio.Lock()
         self._connection: Connection | None = None
 
-    async def send(self, write: Write) -> None:
+    async def send(self, write: Write) -> tuple[Any, ...]:
         """Send a write, and once more on a new connection when an old one turns out to be dead.
 
-        Safe even if only the answer was lost: a commit is idempotent.
+        Safe even if only the answer was lost: a commit is idempotent. Returns the first row.
         """
-        await self.run(_sending(write))
+        return await self.run(_sending(write))
 
     async def send_once(self, write: Write) -> tuple[Any, ...]:
         """Send a write that must not be repeated, after a test of the connection; return the first row."""

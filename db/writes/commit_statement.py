@@ -116,11 +116,26 @@ def deadline_of(changes: Changes) -> float:
 
 def commit(changes: Changes, epoch: int) -> Write:
     """Return the statement of a commit, which fails unless `epoch` is the writer's."""
+    return commit_of(changes.session_id, epoch, parameters_of(changes))
+
+
+def parameters_of(changes: Changes) -> dict[str, object]:
+    """Return the parameters of a commit: the rows of each table as JSON, and the ends of canon and lists."""
     rows = _rows_of(changes)
     replaced = {name: rows[name][0] for name in _SINGLE if name in rows}
-    fence = {"writer_of": changes.session_id, "epoch": epoch, "channel": channel_of(changes.session_id)}
     ends = {name: end for name in _ENDS if (end := getattr(changes, name)) is not None}
-    return _text_of_commit((*rows, *ends)), {**_parameters({**rows, **replaced}), **fence, **ends}
+    return {**_parameters({**rows, **replaced}), **ends}
+
+
+def is_parameter(name: str, value: object) -> bool:
+    """Whether a commit may have a parameter of this name, and with such a value."""
+    return isinstance(value, int) if name in _ENDS else isinstance(value, str) and name in METADATA.tables
+
+
+def commit_of(session_id: SessionId, epoch: int, parameters: Mapping[str, object]) -> Write:
+    """Return the statement of a commit with these parameters, which fails unless `epoch` is the writer's."""
+    fence = {"writer_of": session_id, "epoch": epoch, "channel": channel_of(session_id)}
+    return _text_of_commit(tuple(parameters)), {**parameters, **fence}
 
 
 def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:

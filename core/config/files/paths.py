@@ -53,6 +53,11 @@ class Paths:
         return self.data / "early-text"
 
     @property
+    def unstored(self) -> Path:
+        """Answers of models that the database did not take, until it does."""
+        return self.data / "unstored"
+
+    @property
     def consent_file(self) -> Path:
         """Addresses that the GM has opted in to."""
         return self.config / "consent.json"

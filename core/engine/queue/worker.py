@@ -196,7 +196,7 @@ class Worker(SessionTask):
                 stored = records_without_call(request, failed.error, self._writer.clock())
             settlement = partial(self._settlement, request=request, outcome=settled, call_records=stored)
             try:
-                await self._writer.apply_patiently(settlement)
+                await self._writer.apply_paid(settlement)
             except SessionLockedError:
                 raise
             except Exception as error:

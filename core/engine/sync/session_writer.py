@@ -5,9 +5,9 @@ A change is decided on the snapshot, stored, and only then applied: listeners ar
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from core.domain.clock import Clock
@@ -16,57 +16,38 @@ from core.domain.ids import RequestId
 from core.domain.requests.request import Artifact, Request
 from core.engine.decisions.recovery import withdraw_doubtful_prompts
 from core.engine.sync.change_feed import SnapshotDelta, notifications_for, read_changes
+from core.engine.sync.completion_waiters import CompletionWaiters
 from core.engine.sync.lore_reading import with_lore
 from core.engine.sync.notifications import BankChanged, StorageRecovered, StorageTrouble, WriterChanged
 from core.engine.sync.subscriptions import Listeners
 from core.storage.changes import Changes
-from core.storage.session_store import Lease, SessionStore, WriterInfo
+from core.storage.session_store import NO_EPOCH, Lease, SessionStore, WriterInfo
 from core.storage.snapshot import Snapshot
 
-
-class CompletionWaiters:
-    """The futures of open requests of one session."""
-
-    def __init__(self) -> None:
-        self._futures: dict[RequestId, asyncio.Future[Request]] = {}
-        self._error: BaseException | None = None
-
-    async def wait(self, request_id: RequestId) -> Request:
-        """Return the request once it is settled; raise the error when this window stops settling requests.
-
-        Cancelling one waiter does not affect the others.
-        """
-        if self._error is not None:
-            raise self._error
-        loop = asyncio.get_running_loop()
-        return await asyncio.shield(self._futures.setdefault(request_id, loop.create_future()))
-
-    def settle(self, requests: Iterable[Request]) -> None:
-        """Resolve the futures of these requests, except those that are still open."""
-        for request in requests:
-            if not request.state.is_open and (future := self._futures.pop(request.id, None)):
-                future.set_result(request)
-
-    def fail(self, error: BaseException) -> None:
-        """Fail all current and future waits, because this window settles no more requests."""
-        self._error = error
-        for future in self._futures.values():
-            future.set_exception(error)
-            future.exception()  # Marks it as retrieved: the waiter may have been cancelled.
-        self._futures.clear()
-
-    def reopen(self) -> None:
-        """Accept waits again: this window writes or follows from now on."""
-        self._error = None
-
-
 log = logging.getLogger(__name__)
-
-Decide = Callable[[Snapshot], Changes]
 
 FIRST_BACKOFF_SECONDS = 0.2
 MAX_BACKOFF_SECONDS = 5.0
 CONTENTS_REMEMBERED = 512
+
+
+Decide = Callable[[Snapshot], Changes]
+
+
+@dataclass(slots=True)
+class PaidChange:
+    """A change with calls in it, which is kept beside the store until it is stored (promise 1)."""
+
+    _store: SessionStore
+    decide: Decide
+    epoch: int = NO_EPOCH
+    """That of the lease under which it is being stored."""
+    _kept: Changes | None = field(default=None, init=False)
+
+    async def keep(self, snapshot: Snapshot, changes: Changes | None = None) -> None:
+        """Keep it as it was decided, or else as it would be decided on a snapshot."""
+        self._kept = changes or self._kept or self.decide(snapshot)
+        await self._store.keep(self._kept, self.epoch, snapshot.session.updated_at)
 
 
 class AppliesChanges(Protocol):
@@ -140,11 +121,15 @@ class SessionWriter:
         return await self._in_own_task(self._apply(decide, is_patient=False))
 
     async def apply_patiently(self, decide: Decide) -> Changes:
-        """Apply a change, waiting for an unreachable store, so that no paid answer is lost (promise 1).
+        """Apply a change, waiting for an unreachable store.
 
         Raises SessionLockedError when another window has become the writer meanwhile.
         """
         return await self._in_own_task(self._apply(decide, is_patient=True))
+
+    async def apply_paid(self, decide: Decide) -> Changes:
+        """Apply a change with calls in it patiently; what is not stored is kept (promise 1)."""
+        return await self._in_own_task(self._apply_paid(PaidChange(self.store, decide)))
 
     async def become_writer(self, lease: Lease) -> None:
         """Become the writer: read the session, which no other window can change any more.
@@ -234,11 +219,20 @@ class SessionWriter:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.info("a change was not stored: %r", error)
 
-    async def _apply(self, decide: Decide, *, is_patient: bool) -> Changes:
+    async def _apply_paid(self, paid: PaidChange) -> Changes:
+        try:
+            return await self._apply(paid.decide, is_patient=True, paid=paid)
+        except (SessionLockedError, asyncio.CancelledError):
+            await paid.keep(self.snapshot)
+            raise
+
+    async def _apply(self, decide: Decide, *, is_patient: bool, paid: PaidChange | None = None) -> Changes:
         async with self._exclusive(is_patient=is_patient):
             changes: Changes | None = None
             wait = FIRST_BACKOFF_SECONDS
             while True:
+                if paid is not None:
+                    paid.epoch = NO_EPOCH if self.lease is None else self.lease.epoch
                 try:
                     lease = await self._require_lease()
                     if self._is_outdated:
@@ -256,6 +250,8 @@ class SessionWriter:
                     if not is_patient:
                         self._mark_unconfirmed(changes)
                         raise
+                    if paid is not None:
+                        await paid.keep(self.snapshot, changes)
                     if wait == FIRST_BACKOFF_SECONDS:
                         self.listeners.publish(StorageTrouble(error))
                     self._trouble = error

@@ -106,6 +106,9 @@ class MemoryStore:
             self.database.create(changes)
         return known or changes.session_id, known is None
 
+    async def keep(self, changes: Changes, epoch: int, since: datetime) -> None:
+        """Keep nothing: what is in memory is gone with the program."""
+
     async def commit(self, changes: Changes, lease: Lease) -> None:
         if lease.session_id != changes.session_id:
             raise ValueError("the lease is another session's")

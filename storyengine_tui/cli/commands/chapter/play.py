@@ -311,8 +311,8 @@ class Outage:
             raise StorageError(
                 ErrorCode.STORAGE_SAVE_FAILED,
                 f"The database took nothing for {delay_in_words(STORAGE_WAIT)}; data stored before is safe.",
-                f"{self._problem.hint if self._problem else ''} Then run the same command: it goes on there, "
-                "and asks again for a reply that could not be stored.".strip(),
+                f"{self._problem.hint if self._problem else ''} Then run the same command: it goes on there. "
+                "A reply that could not be stored is kept in the data directory.".strip(),
             ) from self._problem
         finally:
             self.close()

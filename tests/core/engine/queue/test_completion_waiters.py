@@ -8,7 +8,7 @@ import pytest
 
 from core.domain.errors import SessionLockedError
 from core.domain.requests.request import Request, RequestState
-from core.engine.sync.session_writer import CompletionWaiters
+from core.engine.sync.completion_waiters import CompletionWaiters
 from tests.core.rooms.simulation import active
 
 pytestmark = pytest.mark.anyio

@@ -1,0 +1,183 @@
+"""Keeps in files what calls cost and gave while the database does not take it (promise 1).
+
+A commit with calls in it that is not stored is kept as its rows. The next writer of the chapter stores it:
+whole where nothing was written since, by the epoch and the session's last change, else the calls alone, so
+that what was paid for is on record. One that was stored after all changes nothing: a commit is idempotent.
+"""
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from core.config.files.bounded_file import read_bounded
+from core.config.files.private_files import write_privately
+from core.domain.errors import StorageError
+from core.domain.ids import ArtifactId, SessionId
+from core.storage.changes import Changes
+from core.storage.session_store import NO_EPOCH
+from db.errors import SAVE, guarded
+from db.schema.migrate import HEAD
+from db.tables import LLM_ARTIFACT, LLM_CONTENT
+from db.writes import commit_statement as writes
+from db.writes.writer_lock import WriterLease
+
+log = logging.getLogger(__name__)
+
+LARGEST: Final = 64_000_000
+"""Bytes of a file that is read; a whole chapter of prose has less than one million."""
+_NAME: Final = re.compile(r"[0-9a-f-]{36}\.(?P<epoch>\d+)\.[0-9a-f-]{36}\.json")
+_CALLS: Final = (LLM_CONTENT.name, LLM_ARTIFACT.name)
+_CHANGED: Final = "SELECT updated_at FROM session WHERE id = %(id)s"
+
+Send = Callable[[writes.Write], Awaitable[tuple[Any, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The parameters of a commit, and the session's last change before it; None where that does not count."""
+
+    parameters: Mapping[str, object]
+    since: datetime | None
+
+
+class UnstoredCommits:
+    """The commits of one data directory that the database has not taken; without a folder none is kept."""
+
+    def __init__(self, folder: Path | None, send: Send) -> None:
+        self._folder: Final = folder
+        self._send: Final = send
+        self._kept: dict[SessionId, tuple[frozenset[ArtifactId], Path]] = {}
+        """The last file of each chapter that this window wrote, and the calls in it."""
+
+    async def keep(self, changes: Changes, epoch: int, since: datetime) -> None:
+        """Keep a commit; see `SessionStore.keep`."""
+        if self._folder is None or not changes.artifacts:
+            return
+        session_id, calls = changes.session_id, frozenset(call.id for call in changes.artifacts)
+        file = self._folder / f"{session_id}.{epoch}.{changes.artifacts[0].id}.json"
+        before = self._kept.get(session_id)
+        if before is not None and before[0] == calls and (epoch == NO_EPOCH or before[1] == file):
+            return
+        content = {"schema": HEAD, "since": since.isoformat(), "parameters": writes.parameters_of(changes)}
+        try:
+            await asyncio.to_thread(write_privately, file, json.dumps(content))
+        except OSError as error:
+            log.error("an answer that is not stored could not be kept in %s: %s", file, error)
+            return
+        if epoch != NO_EPOCH:
+            self._kept[session_id] = calls, file
+            if before is not None:
+                await asyncio.to_thread(_removed if before[0] == calls else _outdated, before[1])
+
+    async def settle(self, changes: Changes) -> None:
+        """Remove the file of a commit that is stored now; after another commit only its calls count."""
+        if kept := self._kept.pop(changes.session_id, None):
+            calls, file = kept
+            is_stored = calls <= {call.id for call in changes.artifacts}
+            await asyncio.to_thread(_removed if is_stored else _outdated, file)
+
+    async def store(self, lease: WriterLease) -> None:
+        """Store what is kept of the chapter of a new lease.
+
+        Raises StoryEngineError where that has to wait, and releases the lease.
+        """
+        try:
+            for file in await asyncio.to_thread(self._files, lease.session_id):
+                if kept := await asyncio.to_thread(_read, file):
+                    await self._store(file, kept, lease)
+        except BaseException:  # cancelled too: no other code would release the lock
+            await lease.aclose()
+            raise
+
+    async def forget(self, session_id: SessionId) -> None:
+        """Delete what is kept of a chapter that is deleted."""
+        self._kept.pop(session_id, None)
+        if self._folder is not None:  # what a crash left half written too
+            for file in await asyncio.to_thread(list, self._folder.glob(f"{session_id}.*")):
+                await asyncio.to_thread(_removed, file)
+
+    async def _store(self, file: Path, kept: _Kept, lease: WriterLease) -> None:
+        calls = {name: rows for name, rows in kept.parameters.items() if name in _CALLS}
+        is_next = _epoch_of(file) == lease.epoch - 1
+        try:
+            is_whole = is_next and kept.since == await self._last_change(lease.session_id)
+            for given in (kept.parameters, calls) if is_whole else (calls,):
+                if await self._is_stored(file, given, lease):
+                    await asyncio.to_thread(_removed, file)
+                    return
+        except StorageError:
+            # Nothing was written under this lease: the next one has its turn.
+            await asyncio.to_thread(_moved, file, lease.epoch if is_next else NO_EPOCH)
+            raise
+        await asyncio.to_thread(_outdated, file)
+
+    async def _is_stored(self, file: Path, parameters: Mapping[str, object], lease: WriterLease) -> bool:
+        try:
+            async with guarded(SAVE):
+                await self._send(writes.commit_of(lease.session_id, lease.epoch, parameters))
+        except StorageError as error:
+            if error.is_transient:
+                raise
+            log.error("what is kept in %s cannot be stored: %r", file, error)
+            return False
+        log.info("what was kept in %s is stored", file)
+        return True
+
+    async def _last_change(self, session_id: SessionId) -> datetime | None:
+        async with guarded(SAVE):
+            row = await self._send((_CHANGED, {"id": session_id}))
+        return row[0] if row else None
+
+    def _files(self, session_id: SessionId) -> list[Path]:
+        """Return the files of a chapter, oldest call first; blocking."""
+        if self._folder is None:
+            return []
+        found = self._folder.glob(f"{session_id}.*.json")
+        return sorted((file for file in found if _NAME.fullmatch(file.name)), key=lambda one: one.name[-41:])
+
+
+def _read(file: Path) -> _Kept | None:
+    """Return what a file keeps; None where it cannot be read. Blocking."""
+    try:
+        content = json.loads(read_bounded(file, LARGEST))
+        parameters = {str(name): value for name, value in content["parameters"].items()}
+        if not all(writes.is_parameter(name, value) for name, value in parameters.items()):
+            raise ValueError("it names what no commit has")
+        since = datetime.fromisoformat(content["since"])
+        return _Kept(parameters, since if content["schema"] == HEAD else None)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        log.error("%s cannot be read, and is left as it is: %r", file, error)
+        return None
+
+
+def _epoch_of(file: Path) -> int:
+    named = _NAME.fullmatch(file.name)
+    return int(named["epoch"]) if named else NO_EPOCH
+
+
+def _outdated(file: Path) -> None:
+    """Note that other changes were stored since, so that only the calls are stored; blocking."""
+    _moved(file, NO_EPOCH)
+
+
+def _moved(file: Path, epoch: int) -> None:
+    session, _, call, ending = file.name.split(".")
+    try:
+        file.rename(file.with_name(f"{session}.{epoch}.{call}.{ending}"))
+    except FileNotFoundError:
+        log.info("what was kept in %s is stored already", file)
+    except OSError as error:
+        log.error("%s could not be renamed: %s", file, error)
+
+
+def _removed(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        log.error("%s could not be removed: %s", file, error)

@@ -1,0 +1,102 @@
+"""A paid answer that the database does not take before the program ends is stored by the next writer."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from core.domain.ids import SessionId
+from core.domain.requests.request import RequestState
+from core.engine.sync.notifications import StorageTrouble
+from db.store import PostgresStore, open_store
+from tests.engine.windows import GatedModel, listening, play, playable, streaming, window
+from tests.store.servers import PlainServer, plain_server, plain_url
+from tests.torture.readers.reader import Reader, check_session
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[PlainServer]:
+    with plain_server() as server:
+        yield server
+
+
+@asynccontextmanager
+async def opened(plain: PlainServer, folder: Path | None) -> AsyncIterator[PostgresStore]:
+    """Open the store as a start of the program does; without a folder as one of another machine."""
+    async with aclosing(await open_store(plain.url, folder and folder / "unstored")) as store:
+        yield store
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted((folder / "unstored").glob("*"))
+
+
+async def end_in_an_outage(
+    plain: PlainServer, folder: Path, session_id: SessionId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let the server go away while a reply comes, and the program end before the server is back."""
+    model = GatedModel()
+    async with opened(plain, folder) as store:
+        with monkeypatch.context() as patience:
+            patience.setattr("core.engine.session.open_session.CLOSE_TIMEOUT_SECONDS", 0.1)
+            patience.setattr("core.engine.queue.worker.Worker.patience", 0.1)
+            async with window(store, model, session_id) as session, listening(session) as ears:
+                await streaming(session, ears)
+                await asyncio.to_thread(plain.stop)
+                model.gate.set()
+                await ears.hear(StorageTrouble)
+                # It is there before the program ends, so that a killed one loses as little.
+                assert len(files(folder)) == 1
+    await asyncio.to_thread(plain.start)
+    assert len(model.calls) == 1
+
+
+async def test_a_paid_reply_is_in_the_story_although_the_program_ended_before_the_server_was_back(
+    plain: PlainServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(plain, tmp_path) as store:
+        session_id = await playable(store)
+    await end_in_an_outage(plain, tmp_path, session_id, monkeypatch)
+    [file] = files(tmp_path)
+    assert file.stat().st_mode & 0o777 == 0o600
+    async with opened(plain, tmp_path) as store:
+        model = GatedModel()
+        async with window(store, model, session_id) as session:
+            assert not files(tmp_path)
+            assert session.snapshot.session.prompt_index == 1
+            model.gate.set()
+            await play(session, 1)
+        assert len(model.calls) == 1, "the kept reply was not asked for again"
+        assert [event.text for event in await store.log(session_id)][::2] == ["One", "What now, prompt 2?"]
+        assert [request.state for request in await store.requests(session_id)] == [RequestState.DONE] * 3
+        assert len(await store.artifacts(session_id)) == 3
+        assert (await store.load(session_id)).unsent == {}
+    await asyncio.to_thread(Reader().check, plain_url(plain.url))
+
+
+async def test_where_another_window_went_on_meanwhile_the_call_is_on_record_and_the_story_as_it_is(
+    plain: PlainServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(plain, tmp_path) as store:
+        session_id = await playable(store)
+    await end_in_an_outage(plain, tmp_path, session_id, monkeypatch)
+    async with opened(plain, None) as elsewhere, window(elsewhere, session_id=session_id) as session:
+        assert list(session.snapshot.unsent.values()) == ["One"]
+        await play(session, 1)
+        story = await elsewhere.log(session_id)
+        calls = await elsewhere.artifacts(session_id)
+    async with opened(plain, tmp_path) as store:
+        async with window(store, session_id=session_id):
+            assert not files(tmp_path)
+        assert await store.log(session_id) == story
+        [kept] = [one for one in await store.artifacts(session_id) if one not in calls]
+        assert kept.error_code is None
+        assert kept.output_ref is not None
+        assert (await store.contents(session_id, [kept.output_ref]))[kept.output_ref]
+    with psycopg.connect(plain_url(plain.url)) as connection:
+        check_session(connection, session_id, may_be_late=True)
