@@ -137,7 +137,8 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
             if not isinstance(error, StoryEngineError):
                 raise
             show_line(self, "#refused", f"Not stored. {error}")
-            self.query_one("#refused").scroll_visible(animate=False)
+            # Once it has its place: until then it stands nowhere.
+            self.call_after_refresh(self.query_one("#refused").scroll_visible, animate=False)
         else:
             self.dismiss(result)
 

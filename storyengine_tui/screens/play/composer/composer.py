@@ -103,7 +103,8 @@ class Composer(Vertical):
             return
         before = self.shown
         if takes_focus is None:
-            takes_focus = before is not None and before.has_focus
+            # The panel itself learns it by an event, and a refusal may come before that.
+            takes_focus = before is not None and self.screen.focused is before
         self.slot = slot
         for area in self._areas.values():
             area.display = area.slot is slot

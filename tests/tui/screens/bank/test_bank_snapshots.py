@@ -150,6 +150,8 @@ def test_picture_of_a_person_with_every_detail_that_is_edited_and_refused(shown:
         await pilot.press("9", "ctrl+s")
         refused = app.screen.query_one("#refused", Static)
         await until(pilot, lambda: refused.display)
+        await settled(pilot)
+        app.screen.query_one(".dialog--box").scroll_end(animate=False, immediate=True)
 
     assert shown(act, make=with_items(person))
 
