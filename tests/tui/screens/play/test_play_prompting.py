@@ -203,6 +203,13 @@ async def test_keys_that_arrive_together_with_enter_go_to_the_next_character(des
         assert table.text(Slot.YELLOW) == "d"
 
 
+async def test_the_focus_follows_panels_that_change_before_their_events_come(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        table.composer.show(Slot.YELLOW)
+        table.composer.show(Slot.ORANGE)  # As where a prompt is refused at once.
+        assert table.pane.screen.focused is table.area(Slot.ORANGE)
+
+
 async def test_text_typed_without_focus_goes_into_the_panel_that_shows(desktop: Desktop) -> None:
     async with at_window(desktop, prompts=1) as table:
         table.transcript.focus()
