@@ -137,7 +137,7 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
             if not isinstance(error, StoryEngineError):
                 raise
             show_line(self, "#refused", f"Not stored. {error}")
-            # Once it has its place: until then it stands nowhere.
+            # The layout that gives it a place comes later.
             self.call_after_refresh(self.query_one("#refused").scroll_visible, animate=False)
         else:
             self.dismiss(result)
