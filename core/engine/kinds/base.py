@@ -14,9 +14,10 @@ from core.config.models.model_config import ModelConfig
 from core.context.visibility import CharacterKnowledge
 from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.requests.request import BackgroundRequest, RequestBase
+from core.domain.requests.request import BackgroundRequest, Request, RequestBase
 from core.domain.requests.retry_policy import NEEDS_THE_GM
 from core.domain.slot import Slot
+from core.engine.changes.moves import provenance
 from core.engine.kinds.outcome import Failed
 from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader
@@ -99,6 +100,11 @@ class Job:
         recent_from = self.builder.recent_from(snapshot.session)
         asked = RecallRequest(text=text, recent_from=recent_from, embed=self.calls.meaning_of)
         return snapshot.known_to(slot, await self.bank.read(snapshot, slot, asked))
+
+    async def keep_calls(self, request: Request, call_records: CallRecords) -> None:
+        """Store the provenance of calls before the outcome, if any was made."""
+        if call_records.artifacts:
+            await self.save(lambda _: provenance(request, call_records))
 
 
 def called_with(

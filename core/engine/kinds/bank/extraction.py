@@ -33,7 +33,6 @@ from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
 from core.domain.requests.request import BackgroundRequest
 from core.domain.story.event import Event
-from core.engine.changes.moves import provenance
 from core.engine.kinds.bank.nearest import EarlierBank, Neighbours, earlier_bank
 from core.engine.kinds.bank.requests import analysed_for, mark_of, named_by
 from core.engine.kinds.bank.sorting import Sorted, Sorter
@@ -107,7 +106,7 @@ class Asking:
         raise AssertionError("the second answer ends it")
 
     async def _store(self, records: CallRecords) -> None:
-        await self._job.save(lambda _: provenance(self._request, records))
+        await self._job.keep_calls(self._request, records)
         self._is_on_record = True
 
 
