@@ -204,10 +204,7 @@ class _Work:
             result = self.sorter.settle_doubts(asked, compare.read_match(text, asked))
             return result, _noted(result)
 
-        rest = list(doubtful)
-        while rest:
-            count = compare.as_many_as_fit(setup, rest)
-            asked, rest = rest[:count], rest[count:]
+        for asked in _in_parts(setup, doubtful):
             context = compare.match_context(setup, asked)
             changing += (await self.asking.ask(context, partial(read, asked))).changing
         return changing
@@ -218,11 +215,16 @@ class _Work:
         async def read(asked: Sequence[Comparison], text: str) -> tuple[None, tuple[str, ...]]:
             return None, known_in_words(self.sorter.update(asked, compare.read_update(text, asked)))
 
-        rest = list(changing)
-        while rest:
-            count = compare.as_many_as_fit(setup, rest)
-            asked, rest = rest[:count], rest[count:]
+        for asked in _in_parts(setup, changing):
             await self.asking.ask(compare.update_context(setup, asked), partial(read, asked))
+
+
+def _in_parts(setup: AgentSetup, rest: Sequence[Comparison]) -> Iterator[Sequence[Comparison]]:
+    """Yield questions in parts, each with as many as fit into one input."""
+    while rest:
+        count = compare.as_many_as_fit(setup, rest)
+        yield rest[:count]
+        rest = rest[count:]
 
 
 async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
