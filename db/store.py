@@ -177,7 +177,7 @@ class PostgresStore:
     async def log(self, session_id: SessionId, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
         """Return every take of prompts `first` to `last`, in order."""
         query = reads.log_between(session_id, first, last)
-        return await self._mapped(session_id, query, mapping.to_event)
+        return await self._mapped(session_id, query, mapping.EVENTS.record)
 
     async def takes(self, session_id: SessionId) -> Sequence[int]:
         """Return the take that is canon at each prompt; see `SessionStore.takes`."""
@@ -188,7 +188,7 @@ class PostgresStore:
     ) -> Sequence[Event]:
         """Return the events that are the story; see `SessionStore.canon`."""
         query = reads.canon_between(session_id, first, last)
-        return await self._mapped(session_id, query, mapping.to_event, 500 if last is None else 0)
+        return await self._mapped(session_id, query, mapping.EVENTS.record, 500 if last is None else 0)
 
     async def newest_canon(
         self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
@@ -288,11 +288,11 @@ class PostgresStore:
     async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
         """Return the save slots of a session, by their numbers."""
         query = reads.rows_of(SAVE_SLOT, session_id).order_by(SAVE_SLOT.c.number)
-        return await self._mapped(session_id, query, mapping.to_save_slot)
+        return await self._mapped(session_id, query, mapping.SAVE_POINTS.record)
 
     async def put_save_point(self, slot: SavePoint, *, taken: Iterable[SavePoint] | None = None) -> None:
         """Store a save slot in place of an earlier one; see `SessionStore.put_save_point`."""
-        statement = insert(SAVE_SLOT).values(mapping.save_slot_values(slot))
+        statement = insert(SAVE_SLOT).values(mapping.SAVE_POINTS.values(slot))
         fresh = {item.name: statement.excluded[item.name] for item in SAVE_SLOT.c if not item.primary_key}
         known = [one.sha256 for one in taken or () if one.number == slot.number]
         # Its own: what was stored and is sent again, because the answer was lost.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from core.agents.answers.json_output import InvalidMemoryError, is_true, read_object
-from core.agents.answers.schema import record
+from core.agents.answers.schema import record, text_of
 from core.agents.role.prompt_file import load_prompt
 from core.config.models.model_config import PromptStyle
 from core.context.segments import Context
@@ -19,7 +19,7 @@ from core.text.graphemes import head
 from core.text.numbers import counted
 
 LONGEST_REASON: Final = 300
-_DECISION: Final = record(reason={"type": "string", "maxLength": LONGEST_REASON}, speaks={"type": "boolean"})
+_DECISION: Final = record(reason=text_of(LONGEST_REASON), speaks={"type": "boolean"})
 _KEYS: Final = ("reason", "speaks")
 AFTERTHOUGHT: Final = OutputSchema("afterthought", _DECISION)
 HEARTBEAT: Final = OutputSchema("heartbeat", _DECISION)

@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from decimal import ROUND_CEILING, Decimal
-from typing import Final, Protocol
+from typing import Final
 
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
@@ -35,19 +35,8 @@ class Ceilings:
         return self.chapter is not None or self.day is not None
 
 
-class Spent(Protocol):
-    """Sums the stored costs; see `SessionStore.spent`."""
-
-    async def __call__(
-        self,
-        session_id: SessionId | None = None,
-        *,
-        since: datetime | None = None,
-        but_for: Collection[ArtifactId] = (),
-    ) -> Decimal:
-        """Return what calls cost together, as far as it is known."""
-
-
+Spent = Callable[..., Awaitable[Decimal]]
+"""Sums the stored costs; see `SessionStore.spent`."""
 TellOthers = Callable[[Decimal, date], Awaitable[Decimal]]
 """Exchanges what calls may cost that are not stored yet; see `SessionStore.tell_open_costs`."""
 

@@ -5,7 +5,7 @@ counted beside a sum, and never as nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
 from typing import Final
@@ -118,15 +118,7 @@ class Sum:
     output_tokens: int = 0
 
     def __add__(self, other: "Sum") -> "Sum":
-        return Sum(
-            amount=self.amount + other.amount,
-            calls=self.calls + other.calls,
-            unknown=self.unknown + other.unknown,
-            local=self.local + other.local,
-            own=self.own + other.own,
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-        )
+        return Sum(**{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})
 
     @property
     def is_spent(self) -> bool:

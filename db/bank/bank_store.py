@@ -39,10 +39,10 @@ from db.bank.vectors import VectorTable, missing, missing_pieces, near, pairs
 from db.library.library_store import Change, Read, rows_of
 from db.reads.chapter_lists import statuses_of
 from db.rows.bank_mapping import (
-    to_access,
+    ACCESSES,
+    REPLACEMENTS,
     to_earlier_chapter,
     to_item,
-    to_replacement,
     to_version,
 )
 from db.rows.mapping import to_request
@@ -114,7 +114,7 @@ class PostgresBank:
         """Return what is replaced across chapters; see `BankStore.replacements`."""
         values = {"sessions": list(session_ids), "items": list(item_ids or ())}
         query = replacing(of_some=item_ids is not None)
-        return [to_replacement(row) for row in await self._recalls.rows(query, values)]
+        return [REPLACEMENTS.record_of_json(row) for row in await self._recalls.rows(query, values)]
 
     async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
         """Return the requests that have drawn items from play."""
@@ -147,7 +147,7 @@ class PostgresBank:
         query = (
             select(BANK_ACCESS).where(BANK_ACCESS.c.session_id == session_id).order_by(BANK_ACCESS.c.item_id)
         )
-        found = map(to_access, await self._rows(query))
+        found = map(ACCESSES.record, await self._rows(query))
         return {one.item_id: one for one in found}
 
     async def put(self, items: Sequence[Item]) -> None:

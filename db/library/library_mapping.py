@@ -2,31 +2,29 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
-from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
+from core.domain.ids import SessionId
 from core.library.book import Book
 from core.library.characters.character import Imported, KeptFile, LibraryCharacter, Topic, Trait
 from core.library.lore.kept import KeptLorebook
 from core.text.name_list import name_key
-from db.rows.mapping import Values
+from db.rows.row_mapping import RowMapping, Values
 
-_CHARACTER = (
-    *("id", "name", "short_description", "identity", "model", "is_static", "is_paused", "paused_until"),
-    *("archived_at", "created_at", "updated_at", "version"),
+_CHARACTERS: Final = RowMapping(
+    LibraryCharacter, columns={"group": "group_name"}, beside=["traits", "topics", "imported"]
 )
-_LOREBOOK = ("id", "name", "entry_count", "format", "archived_at", "created_at", "updated_at", "version")
-_BOOK = ("id", "title", "author", "description", "archived_at", "created_at", "updated_at", "version")
+_TRAITS: Final = RowMapping(Trait)
+_TOPICS: Final = RowMapping(Topic)
+_LOREBOOKS: Final = RowMapping(KeptLorebook, beside=["file_hash"])
+_BOOKS: Final = RowMapping(Book, beside=["chapters"])
 
 
 def character_values(character: LibraryCharacter) -> Values:
     """Return the row of a character."""
     imported = character.imported
     return {
-        **{name: getattr(character, name) for name in _CHARACTER},
-        "aliases": list(character.aliases),
-        "group_name": character.group,
-        "groups_visible": list(character.groups_visible),
+        **_CHARACTERS.values(character),
         "imported_name": imported.name if imported else None,
         "imported_identity": imported.identity if imported else None,
         "imported_rest": imported.rest if imported else None,
@@ -53,28 +51,10 @@ def to_character(row: Any, traits: Sequence[Any], topics: Sequence[Any]) -> Libr
     imported = None
     if row.imported_name is not None:
         imported = Imported(row.imported_name, row.imported_identity, row.imported_rest, row.file_hash)
-    values = {name: getattr(row, name) for name in _CHARACTER} | {"id": CharacterId(row.id)}
-    return LibraryCharacter(
-        **values,
-        aliases=tuple(row.aliases),
-        group=row.group_name,
-        groups_visible=tuple(row.groups_visible),
-        traits=tuple(
-            Trait(name=one.name, description=one.description, strength=one.strength, sentiment=one.sentiment)
-            for one in traits
-        ),
-        topics=tuple(
-            Topic(
-                name=one.name,
-                perspective=one.perspective,
-                approach=one.approach,
-                personal_stake=one.personal_stake,
-                sentiment=one.sentiment,
-                exposure_now=one.exposure_now,
-                exposure_desired=one.exposure_desired,
-            )
-            for one in topics
-        ),
+    return _CHARACTERS.record(
+        row,
+        traits=tuple(map(_TRAITS.record, traits)),
+        topics=tuple(map(_TOPICS.record, topics)),
         imported=imported,
     )
 
@@ -91,19 +71,17 @@ def to_file(row: Any) -> KeptFile:
 
 def lorebook_values(book: KeptLorebook) -> Values:
     """Return the row of a lorebook but for its file."""
-    values = {name: getattr(book, name) for name in _LOREBOOK}
-    return values | {"name_key": _key(book.name, book), "groups": list(book.groups)}
+    return {**_LOREBOOKS.values(book), "name_key": _key(book.name, book)}
 
 
 def to_lorebook(row: Any) -> KeptLorebook:
     """Return the lorebook of a row."""
-    values = {name: getattr(row, name) for name in _LOREBOOK} | {"id": LorebookId(row.id)}
-    return KeptLorebook(**values, groups=tuple(row.groups), file_hash=row.file_hash)
+    return _LOREBOOKS.record(row, file_hash=row.file_hash)
 
 
 def book_values(book: Book) -> Values:
     """Return the row of a book but for its chapters."""
-    return {name: getattr(book, name) for name in _BOOK} | {"name_key": _key(book.title, book)}
+    return {**_BOOKS.values(book), "name_key": _key(book.title, book)}
 
 
 def chapter_values(book: Book) -> list[Values]:
@@ -116,8 +94,7 @@ def chapter_values(book: Book) -> list[Values]:
 
 def to_book(row: Any, chapters: Mapping[Any, Sequence[SessionId]]) -> Book:
     """Return the book of a row, with its chapters out of those of all books."""
-    values = {name: getattr(row, name) for name in _BOOK} | {"id": BookId(row.id)}
-    return Book(**values, chapters=tuple(chapters.get(row.id, ())))
+    return _BOOKS.record(row, chapters=tuple(chapters.get(row.id, ())))
 
 
 def _key(name: str, one: KeptLorebook | Book) -> str | None:

@@ -20,8 +20,8 @@ from core.storage.changes import Changes
 from core.storage.library_store import DECIDED, LibraryCounts
 from db.errors import DEADLINE, LOAD, SAVE
 from db.library import library_mapping as mapping
-from db.rows.chapter_mapping import proposal_values, to_proposal
-from db.rows.mapping import Values
+from db.rows.chapter_mapping import PROPOSALS
+from db.rows.row_mapping import Values
 from db.tables import (
     BOOK,
     BOOK_CHAPTER,
@@ -119,7 +119,7 @@ class PostgresLibrary:
         if is_open:
             query = query.where(CAST_PROPOSAL.c.state == ProposalState.OPEN.value)
         rows = await self._read(lambda connection: rows_of(connection, query))
-        return list(map(to_proposal, rows))
+        return list(map(PROPOSALS.record, rows))
 
     async def settle_proposals(
         self, proposals: Sequence[Proposal], *, character: LibraryCharacter | None = None
@@ -128,7 +128,7 @@ class PostgresLibrary:
 
         async def work(connection: AsyncConnection) -> None:
             for one in proposals:
-                values = proposal_values(one)
+                values = PROPOSALS.values(one)
                 # What is open is decided once, and what was decided is opened again.
                 was_open = CAST_PROPOSAL.c.state == ProposalState.OPEN.value
                 change = update(CAST_PROPOSAL).where(

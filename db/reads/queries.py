@@ -36,7 +36,7 @@ from core.storage.snapshot import Snapshot, full_deltas_from, recent_from
 from db.errors import LOAD, driver_error
 from db.reads.chapter_lists import canon_at, condensed_of, lore_of, secrets_of, spent_by, statuses_of
 from db.rows import mapping
-from db.rows.chapter_mapping import to_condensed, to_lore, to_prompt_blocks, to_statuses, to_tab1
+from db.rows.chapter_mapping import TAB1, to_condensed, to_lore, to_prompt_blocks, to_statuses
 from db.tables import (
     CANON,
     EVENT,
@@ -106,7 +106,7 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
     prompts = _canon_events(session_id, start)
     canon = [
         event
-        for event in map(mapping.to_event, await connection.execute(prompts))
+        for event in map(mapping.EVENTS.record, await connection.execute(prompts))
         if event.summarised_with > start
     ]
     requests = await connection.execute(
@@ -136,16 +136,16 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
     reveals = await connection.execute(_reveals(session_id)) if secrets else ()
     return Snapshot(
         session=session,
-        tab1=to_tab1(written),
+        tab1=TAB1.record(written),
         prompt_blocks=to_prompt_blocks(written),
-        secrets=tuple(map(mapping.to_secret, secrets or ())),
-        reveals=reveals_in(map(mapping.to_event, reveals)),
+        secrets=tuple(map(mapping.SECRETS.record_of_json, secrets or ())),
+        reveals=reveals_in(map(mapping.EVENTS.record, reveals)),
         lore=to_lore(lore),
         condensed=to_condensed(condensed),
         unsent={Slot(row.slot): row.text for row in unsent},
         recent=tuple(event for event in canon if event.prompt_index <= session.prompt_index),
         statuses=statuses,
-        kept=tuple(event for event in map(mapping.to_event, kept) if event.summarised_with <= start),
+        kept=tuple(event for event in map(mapping.EVENTS.record, kept) if event.summarised_with <= start),
         undone=tuple(event for event in canon if event.prompt_index > session.prompt_index),
         takes={int(index): take for index, take in (takes or {}).items()},
         requests=tuple(map(mapping.to_request, requests)),
@@ -304,7 +304,7 @@ async def read_newest_events(
     while total <= max_chars:
         before = newest[-1].prompt_index if newest else None
         query = _newest_batch(session_id, size, before, max_chars - total, known_to)
-        batch = [mapping.to_event(row) for row in await connection.execute(query)]
+        batch = [mapping.EVENTS.record(row) for row in await connection.execute(query)]
         newest += batch
         total += sum(len(event.text) for event in batch)
         if len({event.prompt_index for event in batch}) < size:

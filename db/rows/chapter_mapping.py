@@ -7,43 +7,18 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from core.domain.agent_role import AgentRole
-from core.domain.audience import Audience
-from core.domain.ids import BlockId, CharacterId, ProposalId, RequestId, SessionId
-from core.domain.proposal import Occasion, Proposal, ProposalState, ProposedPart
+from core.domain.ids import CharacterId, SessionId
+from core.domain.proposal import Proposal
 from core.domain.session.carry_over import NOTHING_CARRIED, CarriedLine, CarryKind, CarryOver
 from core.domain.session.lore import ChapterLorebook, Lorebooks
 from core.domain.session.profile import ADDED, Profile, Profiles
-from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
+from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlock, PromptBlocks
 from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.condensed import CondensedMemory
 from core.domain.story.context_status import ContextStatus, EventStatus, Statuses
 from core.domain.story.memory import compact_json
-from db.rows.mapping import Values, by_slot, to_slots
-
-
-def tab1_values(session_id: SessionId, tab1: Tab1Inputs) -> Values:
-    """Return the row of tab 1."""
-    return {
-        "session_id": session_id,
-        "world": tab1.world,
-        "chapter": tab1.chapter,
-        "identities": by_slot(tab1.identities),
-        "profiles": _profiles_values(tab1.profiles),
-        "carried": _carried_values(tab1.carried),
-    }
-
-
-def to_tab1(row: Any) -> Tab1Inputs:
-    """Return tab 1 of a row."""
-    return Tab1Inputs(
-        world=row.world,
-        chapter=row.chapter,
-        identities=to_slots(row.identities),
-        profiles=to_profiles(row.profiles),
-        carried=_to_carried(row.carried),
-    )
+from db.rows.row_mapping import Form, RowMapping, Values
 
 
 def _carried_values(carried: CarryOver) -> dict[str, Any]:
@@ -104,99 +79,43 @@ def to_prompt_blocks(row: Any) -> PromptBlocks:
     if row.variant is None:
         return NO_PROMPT_BLOCKS
     try:
-        blocks = tuple(map(_to_prompt_block, row.blocks))
+        blocks = tuple(map(_PROMPT_BLOCKS.record_of_json, row.blocks))
     except (KeyError, TypeError) as error:
         raise ValueError("a prompt block has other fields than this program writes") from error
     return PromptBlocks(variant=row.variant, variants=tuple(row.variants), blocks=blocks)
 
 
-def _to_prompt_block(block: Mapping[str, Any]) -> PromptBlock:
-    return PromptBlock(
-        id=block["id"],
-        name=block["name"],
-        text=block["text"],
-        order=block["order"],
-        place=BlockPlace(block["place"]),
-        is_on=block["is_on"],
-        variants=_listed(block, "variants"),
-        slots=tuple(map(Slot, _listed(block, "slots"))),
-        roles=tuple(map(AgentRole, _listed(block, "roles"))),
-    )
-
-
-def _listed(block: Mapping[str, Any], name: str) -> tuple[Any, ...]:
-    """Return the entries of a list; raise TypeError for a string, which would become its letters."""
-    if not isinstance(block[name], list):
-        raise TypeError(f"{name} is not a list")
-    return tuple(block[name])
-
-
-_SHARED: Final = ("name", "entry_count", "file_hash", "copy_hash", "copy_length", "seed")
-
-
 def lore_values(session_id: SessionId, books: Lorebooks) -> list[Values]:
     """Return the rows of the lorebooks, numbered from 1."""
     return [
-        {
-            "session_id": session_id,
-            "number": number,
-            "groups": list(book.groups),
-            "owner": book.owner,
-            "label": book.label.mask,
-            **{name: getattr(book, name) for name in _SHARED},
-        }
+        {"session_id": session_id, "number": number, **_LOREBOOKS.values(book)}
         for number, book in enumerate(books, start=1)
     ]
 
 
 def to_lore(rows: Sequence[Mapping[str, Any]] | None) -> Lorebooks:
     """Return the lorebooks of rows in their order."""
-    return tuple(
-        ChapterLorebook(
-            groups=tuple(row["groups"]),
-            owner=None if row["owner"] is None else Slot(row["owner"]),
-            label=Audience.of_mask(row["label"]),
-            **{name: row[name] for name in _SHARED},
-        )
-        for row in rows or ()
-    )
+    return tuple(map(_LOREBOOKS.record_of_json, rows or ()))
 
 
 def condensed_values(one: CondensedMemory) -> Values:
     """Return the row of one block."""
-    return {
-        "session_id": one.session_id,
-        "condensed_id": one.id,
-        "from_prompt": one.first,
-        "to_prompt": one.last,
-        "audience": one.audience.mask,
-        "sources": list(one.sources),
-        "json_text": compact_json(one.payload),
-        "created_at": one.created_at,
-    }
+    return {**_CONDENSED.values(one), "json_text": compact_json(one.payload)}
 
 
 def to_condensed(rows: Sequence[Mapping[str, Any]] | None) -> tuple[CondensedMemory, ...]:
     """Return the blocks of rows that were read as JSON."""
     return tuple(
-        CondensedMemory(
-            id=BlockId(UUID(row["condensed_id"])),
-            session_id=SessionId(UUID(row["session_id"])),
-            first=row["from_prompt"],
-            last=row["to_prompt"],
-            audience=Audience.of_mask(row["audience"]),
-            sources=tuple(BlockId(UUID(source)) for source in row["sources"]),
+        _CONDENSED.record_of_json(
+            row,
+            id=UUID(row["condensed_id"]),
+            session_id=UUID(row["session_id"]),
+            sources=tuple(map(UUID, row["sources"])),
             payload=json.loads(row["json_text"]),
             created_at=datetime.fromisoformat(row["created_at"]),
         )
         for row in rows or ()
     )
-
-
-def status_values(session_id: SessionId, one: EventStatus) -> Values:
-    """Return the row of the status of an event."""
-    place = {"prompt_index": one.prompt_index, "take": one.take, "ordinal": one.ordinal}
-    return {"session_id": session_id, **place, "status": one.status.value}
 
 
 def to_statuses(rows: Sequence[Sequence[Any]] | None) -> Statuses:
@@ -207,35 +126,16 @@ def to_statuses(rows: Sequence[Sequence[Any]] | None) -> Statuses:
     )
 
 
-_PLAIN = ("id", "character_id", "why", "session_id", "request_id", "prompt_index", "created_at", "settled_at")
-
-
-def proposal_values(proposal: Proposal) -> Values:
-    """Return the row of a proposal."""
-    return {
-        **{name: getattr(proposal, name) for name in _PLAIN},
-        "part": proposal.part.value,
-        "occasion": proposal.occasion.value,
-        "state": proposal.state.value,
-        "before": [dict(record) for record in proposal.before],
-        "after": [dict(record) for record in proposal.after],
-    }
-
-
-def to_proposal(row: Any) -> Proposal:
-    """Return the proposal of a row."""
-    values = {name: getattr(row, name) for name in _PLAIN}
-    values |= {
-        "id": ProposalId(row.id),
-        "character_id": CharacterId(row.character_id),
-        "session_id": None if row.session_id is None else SessionId(row.session_id),
-        "request_id": None if row.request_id is None else RequestId(row.request_id),
-    }
-    return Proposal(
-        **values,
-        part=ProposedPart(row.part),
-        occasion=Occasion(row.occasion),
-        state=ProposalState(row.state),
-        before=tuple(row.before),
-        after=tuple(row.after),
-    )
+TAB1: Final = RowMapping(
+    Tab1Inputs,
+    forms={"profiles": Form(_profiles_values, to_profiles), "carried": Form(_carried_values, _to_carried)},
+)
+STATUSES: Final = RowMapping(EventStatus)
+PROPOSALS: Final = RowMapping(Proposal)
+_PROMPT_BLOCKS: Final = RowMapping(PromptBlock)
+_LOREBOOKS: Final = RowMapping(ChapterLorebook)
+_CONDENSED: Final = RowMapping(
+    CondensedMemory,
+    columns={"id": "condensed_id", "first": "from_prompt", "last": "to_prompt"},
+    beside=["payload"],
+)

@@ -34,8 +34,11 @@ async def notifications(connection: Connection) -> AsyncIterator[str]:
             await connection.execute("SELECT 1")
 
 
-class ReadersQueueListener(Protocol):
-    """The listener to the queue in a window that only reads a session."""
+class QueueListener(Protocol):
+    """Receives messages about the queue while a session is read, or its lock is held."""
+
+    def on_message(self, payload: str) -> None:
+        """Pass on a message between windows."""
 
     def on_message_as_reader(self, payload: str) -> None:
         """Pass on a message between windows as far as it concerns a reader."""
@@ -64,7 +67,7 @@ class _PendingChange:
 
 @asynccontextmanager
 async def follow_session(
-    url: URL, session_id: SessionId, queue: ReadersQueueListener
+    url: URL, session_id: SessionId, queue: QueueListener
 ) -> AsyncIterator[AsyncIterator[bool]]:
     """Listen from before the block is entered until it is left; see `SessionStore.follow`."""
     pending = _PendingChange()
@@ -98,7 +101,7 @@ async def _keep_listening(
     session_id: SessionId,
     connection: Connection | None,
     pending: _PendingChange,
-    queue: ReadersQueueListener,
+    queue: QueueListener,
 ) -> None:
     """Report every commit, and every new connection: notifications may have been missed before it."""
     failures = 0
@@ -123,7 +126,7 @@ async def _keep_listening(
                 connection = None
 
 
-async def _listen(url: URL, session_id: SessionId, queue: ReadersQueueListener) -> Connection:
+async def _listen(url: URL, session_id: SessionId, queue: QueueListener) -> Connection:
     connection = await open_connection(url)
     try:
         channels = map(sql.Identifier, (channel_of(session_id), CHANNEL))

@@ -9,10 +9,10 @@ idempotent: one whose answer was lost can be sent again.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -24,16 +24,16 @@ from core.storage.changes import Changes
 from db.connections import DRIVER
 from db.errors import DEADLINE, PATIENCE, SAVE
 from db.rows import mapping
-from db.rows.bank_mapping import access_values, item_values, revision_values
+from db.rows.bank_mapping import ACCESSES, item_values, revision_values
 from db.rows.chapter_mapping import (
+    PROPOSALS,
+    STATUSES,
+    TAB1,
     condensed_values,
     lore_values,
     prompt_blocks_values,
-    proposal_values,
-    status_values,
-    tab1_values,
 )
-from db.rows.mapping import Values
+from db.rows.row_mapping import RowMapping, Values
 from db.tables import (
     BANK_ACCESS,
     BANK_ITEM,
@@ -58,6 +58,7 @@ from db.tables import (
     UNSENT_TEXT,
 )
 
+T = TypeVar("T")
 Write = tuple[str, dict[str, object]]
 """The text of a statement and its parameters, as the driver takes them."""
 
@@ -143,33 +144,41 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
     session_id = changes.session_id
     contents = {content.hash: content for content in changes.contents}
     requests = {request.id: request for request in changes.requests}
-    prompt_blocks = changes.prompt_blocks
+    blocks_of_prompts = () if changes.prompt_blocks is None else (changes.prompt_blocks,)
     takes = {event.prompt_index: event.take for event in changes.events}
     if changes.takes is not None:
         takes = {0: 1, **changes.takes} if 0 in takes else dict(changes.takes)
     blocks = {block.place: block for block in changes.blocks}
     items = {item.id: item for item in sorted(changes.items, key=lambda item: item.version)}
+
+    def of_session(mapped: RowMapping[T], records: Iterable[T]) -> list[Values]:
+        return [{"session_id": session_id, **mapped.values(record)} for record in records]
+
     rows: dict[sa.Table, Sequence[Values]] = {
-        TAB1_INPUT: [] if changes.tab1 is None else [tab1_values(session_id, changes.tab1)],
+        TAB1_INPUT: of_session(TAB1, () if changes.tab1 is None else (changes.tab1,)),
         SESSION: [] if changes.session is None else [mapping.session_values(changes.session)],
-        PROMPT_BLOCKS: ([] if prompt_blocks is None else [prompt_blocks_values(session_id, prompt_blocks)]),
-        SECRET: [mapping.secret_values(session_id, secret) for secret in changes.secrets or ()],
+        PROMPT_BLOCKS: [prompt_blocks_values(session_id, one) for one in blocks_of_prompts],
+        SECRET: of_session(mapping.SECRETS, changes.secrets or ()),
         SESSION_LOREBOOK: lore_values(session_id, changes.lore or ()),
-        UNSENT_TEXT: [mapping.unsent_values(session_id, *item) for item in changes.unsent.items()],
-        LLM_CONTENT: [mapping.content_values(session_id, content) for content in contents.values()],
+        UNSENT_TEXT: [
+            {"session_id": session_id, "slot": slot, "text": text} for slot, text in changes.unsent.items()
+        ],
+        LLM_CONTENT: of_session(mapping.CONTENTS, contents.values()),
         LLM_REQUEST: [mapping.request_values(request) for request in requests.values()],
         LLM_ARTIFACT: [mapping.artifact_values(artifact) for artifact in changes.artifacts],
-        EVENT: [mapping.event_values(event) for event in changes.events],
-        EVENT_STATUS: [status_values(session_id, one) for one in changes.statuses],
-        CANON: [mapping.canon_values(session_id, *pointer) for pointer in takes.items()],
+        EVENT: of_session(mapping.EVENTS, changes.events),
+        EVENT_STATUS: of_session(STATUSES, changes.statuses),
+        CANON: [
+            {"session_id": session_id, "prompt_index": index, "take": take} for index, take in takes.items()
+        ],
         MEMORY_BLOCK: [mapping.block_values(block) for block in (*changes.blocks, *changes.revisions)],
         MEMORY_CANON: [mapping.memory_canon_values(block) for block in blocks.values()],
         CONDENSED_MEMORY: [condensed_values(one) for one in changes.condensed],
         NARRATIVE_DRAFT: [mapping.draft_values(draft) for draft in changes.drafts],
-        CAST_PROPOSAL: [proposal_values(proposal) for proposal in changes.proposals],
+        CAST_PROPOSAL: list(map(PROPOSALS.values, changes.proposals)),
         BANK_REVISION: [revision_values(item_values(item)) for item in changes.items],
         BANK_ITEM: [item_values(item) for item in items.values()],
-        BANK_ACCESS: [access_values(session_id, access) for access in changes.accesses],
+        BANK_ACCESS: of_session(ACCESSES, changes.accesses),
     }
     return {table.name: values for table, values in rows.items() if values}
 

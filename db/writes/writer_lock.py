@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, LiteralString, NoReturn, Protocol
+from typing import Any, Final, LiteralString, NoReturn
 
 import psycopg
 from psycopg import sql
@@ -22,7 +22,7 @@ from core.storage.session_store import WriterInfo
 from db.connections import Connection, close_quietly, open_connection
 from db.reads.queries import missing
 from db.tables import SESSION
-from db.writes.change_listener import CHANNEL, notifications
+from db.writes.change_listener import CHANNEL, QueueListener, notifications
 
 _ANSWER: Final = 10.0
 
@@ -94,16 +94,6 @@ class WriterLease:
                 self._on_message(payload)
         self._on_close(self)
         await close_quietly(self._connection)
-
-
-class QueueListener(Protocol):
-    """Receives messages about the queue while a lock is held."""
-
-    def on_message(self, payload: str) -> None:
-        """Pass on a message between windows."""
-
-    def on_pause_state(self, *, is_paused: bool) -> None:
-        """Pass on whether the queue was paused when the lock was acquired."""
 
 
 async def acquire(

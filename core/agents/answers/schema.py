@@ -39,6 +39,11 @@ def one_of(*values: str | int) -> Schema:
     return {"type": "integer" if isinstance(distinct[0], int) else "string", "enum": distinct}
 
 
+def text_of(most: int) -> Schema:
+    """Return the schema of a text of at most so many characters."""
+    return {"type": "string", "maxLength": most}
+
+
 def record(**properties: Schema) -> Schema:
     """Return the schema of an object with exactly these keys."""
     return {

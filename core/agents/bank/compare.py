@@ -10,7 +10,7 @@ from string import ascii_lowercase
 from typing import Final
 
 from core.agents.answers.json_output import InvalidMemoryError, read_object
-from core.agents.answers.schema import one_of, record
+from core.agents.answers.schema import one_of, record, text_of
 from core.agents.bank.scan_answer import LONGEST_TEXT, line
 from core.agents.role.setup import AgentSetup, total
 from core.config.models.model_config import PromptStyle
@@ -67,7 +67,7 @@ def match_context(setup: AgentSetup, questions: Sequence[Comparison]) -> Context
 def update_context(setup: AgentSetup, questions: Sequence[Comparison]) -> Context:
     """Return the input that asks what each new item changes about the first of those that are known."""
     listed = [_pair(number, one) for number, one in enumerate(questions, start=1)]
-    text = {} if setup.style is PromptStyle.SMALL else {"text": {"type": "string", "maxLength": LONGEST_TEXT}}
+    text = {} if setup.style is PromptStyle.SMALL else {"text": text_of(LONGEST_TEXT)}
     answers = {
         f"n{number}": record(change=one_of(*Change), **text) for number in range(1, len(questions) + 1)
     }

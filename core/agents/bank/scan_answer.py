@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from core.agents.answers.json_output import InvalidMemoryError, is_true, prompt_of, read_object
-from core.agents.answers.schema import Schema, one_of, record
+from core.agents.answers.schema import Schema, one_of, record, text_of
 from core.agents.bank.findings import Finding
 from core.domain.bank.details import (
     LONGEST_MS,
@@ -53,57 +53,57 @@ def scan_schema(session: Session, events: Iterable[Event]) -> Schema:
     """Return the schema of an answer: of prompts and characters only those that are there can be named."""
     prompt = one_of(*sorted({event.prompt_index for event in events}))
     cast = one_of(*dict(session.roster).values())
-    proof: dict[str, Schema] = {"prompt": prompt, "words": _text(LONGEST_QUOTE)}
-    said: dict[str, Schema] = {"name": _text(LONGEST_SCANNED_NAME), "text": _text(LONGEST_TEXT)}
+    proof: dict[str, Schema] = {"prompt": prompt, "words": text_of(LONGEST_QUOTE)}
+    said: dict[str, Schema] = {"name": text_of(LONGEST_SCANNED_NAME), "text": text_of(LONGEST_TEXT)}
     weight: dict[str, Schema] = {"importance": _step()}
     felt: dict[str, Schema] = {"sentiment": one_of(*range(-_FEELINGS, _FEELINGS + 1)), **weight}
     wanted: dict[str, Schema] = {"exposure_desired": one_of(*range(_STEPS + 1))}
     took: dict[str, Schema] = {"minutes": {"type": "integer", "minimum": 0, "maximum": LONGEST_MS // _MINUTE}}
     further: dict[str, Schema] = {
-        "attributes": _list(record(name=_text(LONGEST_SCANNED_NAME), value=_text(LONGEST_VALUE)), 3),
+        "attributes": _list(record(name=text_of(LONGEST_SCANNED_NAME), value=text_of(LONGEST_VALUE)), 3),
         "relationships": _list(
-            record(relation=_text(LONGEST_SCANNED_NAME), target=_text(LONGEST_SCANNED_NAME)), 3
+            record(relation=text_of(LONGEST_SCANNED_NAME), target=text_of(LONGEST_SCANNED_NAME)), 3
         ),
     }
-    participants = _list(_text(LONGEST_SCANNED_NAME), 8)
+    participants = _list(text_of(LONGEST_SCANNED_NAME), 8)
     return record(
         events=_list(
             record(
                 **proof,
                 **said,
                 participants=participants,
-                context=_text(200),
-                outcome=_text(200),
+                context=text_of(200),
+                outcome=text_of(200),
                 **took,
                 **weight,
             ),
             8,
         ),
         facts=_list(record(**proof, **said, **further, **felt), 8),
-        people=_list(record(**proof, **said, relationship=_text(200), **further, **wanted, **felt), 6),
+        people=_list(record(**proof, **said, relationship=text_of(200), **further, **wanted, **felt), 6),
         places=_list(record(**proof, **said, **further, **felt), 6),
         threads=_list(
             record(
                 **proof,
                 **said,
                 category=one_of(*ThreadCategory),
-                stakes=_text(200),
+                stakes=text_of(200),
                 is_closed={"type": "boolean"},
                 **wanted,
                 **felt,
             ),
             6,
         ),
-        quotes=_list(record(**proof, speaker=_text(LONGEST_SCANNED_NAME), **weight), 4),
+        quotes=_list(record(**proof, speaker=text_of(LONGEST_SCANNED_NAME), **weight), 4),
         traits=_list(
             record(
                 **proof,
                 who=cast,
                 **said,
                 strength=_step(),
-                steps=_list(_text(LONGEST_VALUE), 6),
-                prerequisites=_list(_text(LONGEST_VALUE), 3),
-                outcomes=_list(_text(LONGEST_VALUE), 3),
+                steps=_list(text_of(LONGEST_VALUE), 6),
+                prerequisites=_list(text_of(LONGEST_VALUE), 3),
+                outcomes=_list(text_of(LONGEST_VALUE), 3),
                 worked=one_of(*_WORKED, ""),
                 **took,
                 **weight,
@@ -116,7 +116,7 @@ def scan_schema(session: Session, events: Iterable[Event]) -> Schema:
                 who=cast,
                 aspect=one_of(*Aspect),
                 **said,
-                other=_text(LONGEST_SCANNED_NAME),
+                other=text_of(LONGEST_SCANNED_NAME),
                 is_over={"type": "boolean"},
                 **weight,
             ),
@@ -316,10 +316,6 @@ def _feeling(entry: Mapping[str, object]) -> float:
     """Return a feeling from -1 to 1; none where the answer has none."""
     value = number_of(entry.get("sentiment"), -_FEELINGS, _FEELINGS)
     return 0.0 if value is None else value / _FEELINGS
-
-
-def _text(most: int) -> Schema:
-    return {"type": "string", "maxLength": most}
 
 
 def _step() -> Schema:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from core.agents.answers.extract import clauses, pick
-from core.agents.answers.schema import Schema, one_of, record
+from core.agents.answers.schema import Schema, one_of, record, text_of
 from core.agents.role.setup import AgentSetup, total
 from core.agents.role.shortening import fit_events, shortened
 from core.config.models.model_config import ModelConfig, PromptStyle
@@ -87,7 +87,7 @@ def gaps(choice: ModelConfig, sheet: Sheet) -> Context:
     ]
     task = f"Propose for {sheet.name}: {', '.join(wanted)}."
     properties = {
-        **({} if sheet.has_short_description else {"short_description": _text(LONGEST_SHORT)}),
+        **({} if sheet.has_short_description else {"short_description": text_of(LONGEST_SHORT)}),
         **({"traits": _list(_TRAIT, sheet.lacks_traits)} if sheet.lacks_traits else {}),
         **({"topics": _list(_TOPIC, sheet.lacks_topics)} if sheet.lacks_topics else {}),
     }
@@ -97,7 +97,7 @@ def gaps(choice: ModelConfig, sheet: Sheet) -> Context:
 def questions(choice: ModelConfig, sheet: Sheet, topics: Sequence[str]) -> Context:
     """Return the input that asks how a character could come back to topics that it neglects."""
     task = f"Topics that {sheet.name} has not spoken about for long: {'; '.join(topics)}."
-    entry = record(topic=one_of(*topics), question=_text(LONGEST_TEXT))
+    entry = record(topic=one_of(*topics), question=text_of(LONGEST_TEXT))
     schema = record(questions=_list(entry, len(topics)))
     return _alone(choice, Question.QUESTIONS, sheet, task, schema)
 
@@ -140,15 +140,15 @@ def _changes(style: PromptStyle, texts: Sequence[str]) -> Schema:
         offered = [clause for text in texts for clause in clauses(text)]
         quote, prompt = pick(offered), {}
     else:
-        quote, prompt = _text(LONGEST_QUOTE), {"prompt": {"type": "integer", "minimum": 1}}
+        quote, prompt = text_of(LONGEST_QUOTE), {"prompt": {"type": "integer", "minimum": 1}}
     entry = record(
         **prompt,
         quote=quote,
         about=one_of(*About),
-        name=_text(LONGEST_PROPOSED_NAME),
-        text=_text(LONGEST_SHORT if style is PromptStyle.SMALL else LONGEST_TEXT),
+        name=text_of(LONGEST_PROPOSED_NAME),
+        text=text_of(LONGEST_SHORT if style is PromptStyle.SMALL else LONGEST_TEXT),
         value=_VALUE,
-        why=_text(LONGEST_SHORT),
+        why=text_of(LONGEST_SHORT),
     )
     return _list(entry, _MOST_CHANGES[style], least=0)
 
@@ -182,10 +182,6 @@ def _counted(count: int, what: str) -> tuple[str, ...]:
     return (f"{count} {what}{'s' * (count > 1)}",) if count else ()
 
 
-def _text(most: int) -> Schema:
-    return {"type": "string", "maxLength": most}
-
-
 def _list(entry: Schema, most: int, least: int = 1) -> Schema:
     return {"type": "array", "items": entry, "minItems": least, "maxItems": most}
 
@@ -193,13 +189,13 @@ def _list(entry: Schema, most: int, least: int = 1) -> Schema:
 _VALUE: Final[Schema] = {"type": "number", "minimum": -1, "maximum": 1}
 _SHARE: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
 _TRAIT: Final = record(
-    name=_text(LONGEST_PROPOSED_NAME), description=_text(LONGEST_TEXT), strength=_SHARE, sentiment=_VALUE
+    name=text_of(LONGEST_PROPOSED_NAME), description=text_of(LONGEST_TEXT), strength=_SHARE, sentiment=_VALUE
 )
 _TOPIC: Final = record(
-    name=_text(LONGEST_PROPOSED_NAME),
-    perspective=_text(LONGEST_TEXT),
-    approach=_text(LONGEST_TEXT),
-    personal_stake=_text(LONGEST_TEXT),
+    name=text_of(LONGEST_PROPOSED_NAME),
+    perspective=text_of(LONGEST_TEXT),
+    approach=text_of(LONGEST_TEXT),
+    personal_stake=text_of(LONGEST_TEXT),
     sentiment=_VALUE,
     exposure_desired=_SHARE,
 )

@@ -6,7 +6,7 @@ The names of fields are those of the seeds where these have one.
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from core.domain.ids import ItemId
 
@@ -213,16 +213,7 @@ Details = (
     | TraitDetails
     | StateDetails
 )
-DETAILS_OF: Final[dict[ItemKind, type[Details]]] = {
-    ItemKind.EVENT: EventDetails,
-    ItemKind.FACT: FactDetails,
-    ItemKind.PERSON: PersonDetails,
-    ItemKind.PLACE: PlaceDetails,
-    ItemKind.THREAD: ThreadDetails,
-    ItemKind.QUOTE: QuoteDetails,
-    ItemKind.TRAIT: TraitDetails,
-    ItemKind.STATE: StateDetails,
-}
+DETAILS_OF: Final[dict[ItemKind, type[Details]]] = {one().kind: one for one in get_args(Details)}
 
 Exposed = PersonDetails | ThreadDetails
 """Kinds of details with an exposure, which play raises."""

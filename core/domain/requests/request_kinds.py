@@ -6,6 +6,7 @@ The handler of each kind, in `core.engine.kinds`, makes its calls and applies it
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from core.domain.agent_role import AgentRole
@@ -107,6 +108,7 @@ class KindSpec:
         return self.runs_in | self.waits_in
 
 
+_BesidePlay: Final = partial(KindSpec, is_background=True)
 KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     RequestKind.LOCK: KindSpec(
         priority=0,
@@ -148,79 +150,71 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     RequestKind.TEST: KindSpec(
         priority=40, role=AgentRole.CHARACTER, purpose="test", word="test", may_precede_lock=True
     ),
-    RequestKind.ASSIST: KindSpec(
+    RequestKind.ASSIST: _BesidePlay(
         priority=Level.NORMAL.first,
         role=AgentRole.NARRATIVE,
         purpose="help with a text of yours",
         word="assist",
         runs_in=frozenset(SessionState),
         may_precede_lock=True,
-        is_background=True,
         retry=_UNLESS_OF_NO_USE,
     ),
-    RequestKind.AFTERTHOUGHT: KindSpec(
+    RequestKind.AFTERTHOUGHT: _BesidePlay(
         priority=Level.LOW.first,
         role=AgentRole.CHARACTER,
         purpose="afterthought",
         runs_in=frozenset({SessionState.ACTIVE}),
-        is_background=True,
         retry=_AUTOMATIC,
     ),
-    RequestKind.HEARTBEAT: KindSpec(
+    RequestKind.HEARTBEAT: _BesidePlay(
         priority=Level.LOW.first + 10,
         role=AgentRole.CHARACTER,
         purpose="heartbeat",
         word="hint",
         runs_in=frozenset({SessionState.ACTIVE}),
-        is_background=True,
         retry=_AUTOMATIC,
     ),
-    RequestKind.GAPS: KindSpec(
+    RequestKind.GAPS: _BesidePlay(
         priority=Level.NORMAL.first + 10,
         role=AgentRole.CONTEXT_SUMMARY,
         purpose="missing details of a character of the library",
         word="gaps",
         runs_in=frozenset(SessionState),
         may_precede_lock=True,
-        is_background=True,
         retry=_UNLESS_OF_NO_USE,
     ),
-    RequestKind.CEREMONY: KindSpec(
+    RequestKind.CEREMONY: _BesidePlay(
         priority=Level.LOW.first + 20,
         role=AgentRole.CONTEXT_SUMMARY,
         purpose="changes of a character of the library after a chapter",
         word="cast",
         runs_in=frozenset({SessionState.ENDED, SessionState.NARRATING}),
-        is_background=True,
         retry=_UNLESS_OF_NO_USE,
     ),
-    RequestKind.CONDENSE: KindSpec(
+    RequestKind.CONDENSE: _BesidePlay(
         priority=Level.LOW.first + 30,
         role=AgentRole.CONTEXT_SUMMARY,
         purpose="memory of {prompts.named} in fewer words",
         word="memory",
         # Once the chapter has ended it is done without a call.
         runs_in=frozenset({SessionState.ACTIVE, SessionState.ENDED}),
-        is_background=True,
         retry=_UNLESS_OF_NO_USE,
     ),
-    RequestKind.EXTRACTION: KindSpec(
+    RequestKind.EXTRACTION: _BesidePlay(
         priority=Level.LOW.first + 30,
         role=AgentRole.CONTEXT_SUMMARY,
         purpose="memory bank: items of {prompts.named}",
         word="bank",
         runs_in=_LOCKED,
-        is_background=True,
         retry=_READS_AS_IT_GOES,
         again_when_opened=True,
     ),
-    RequestKind.EMBEDDING: KindSpec(
+    RequestKind.EMBEDDING: _BesidePlay(
         priority=Level.LOW.first + 40,
         role=AgentRole.CONTEXT_SUMMARY,
         purpose="memory bank: vectors of its items",
         word="vector",
         runs_in=_LOCKED,
-        is_background=True,
         retry=_AUTOMATIC,
         again_when_opened=True,
     ),

@@ -3,10 +3,10 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Final, Generic, TypeVar
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.models.assignments import ModelAssignments
@@ -14,16 +14,18 @@ from core.config.models.model_config import ModelConfig
 from core.context.visibility import CharacterKnowledge
 from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.requests.request import BackgroundRequest, RequestBase
+from core.domain.requests.request import BackgroundRequest, Request, RequestBase
 from core.domain.requests.retry_policy import NEEDS_THE_GM
 from core.domain.slot import Slot
+from core.engine.changes.moves import provenance
 from core.engine.kinds.outcome import Failed
 from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader
-from core.gateway.call_records import CallRecords, failure_of
+from core.gateway.call_records import CallRecords, failure_of, records_without_call
+from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import Following, nothing_follows
-from core.gateway.embedding_service import Embedded
-from core.gateway.model_gateway import CallResult
+from core.gateway.embedding_service import Embedded, EmbeddingService
+from core.gateway.model_gateway import CallResult, ModelGateway
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
@@ -32,28 +34,37 @@ R = TypeVar("R", bound=RequestBase)
 M = TypeVar("M")
 
 Save = Callable[[Callable[[Snapshot], Changes]], Awaitable[Changes]]
+QUERY_CALL: Final = 0
+"""Number of the call for the vector of an input's query: the calls for an answer begin with 1."""
 
 
-class Calls(Protocol):
-    """The calls of one attempt, in order."""
+@dataclass(eq=False)
+class Calls(ABC):
+    """Makes the calls of one attempt, numbered from 1; a subclass announces them."""
 
-    @property
-    def choices(self) -> ModelAssignments:
-        """The configuration of every agent's calls."""
+    _gateway: ModelGateway
+    choices: ModelAssignments
+    """The configuration of every agent's calls."""
+    _embeddings: EmbeddingService
+    _request: Request
+    _cancellation: Cancellation
+    call_records: CallRecords = field(default_factory=CallRecords, init=False)
+    """The provenance of all calls so far."""
+    _count = 0
+    query: CallRecords = field(default_factory=CallRecords, init=False)
+    """Provenance of the call for the query, which is stored with that of the next call."""
+
+    @abstractmethod
+    def _announce(self, context: Context, choice: ModelConfig) -> None:
+        """Tell that the next call begins."""
+
+    @abstractmethod
+    def _pass_on(self, text: str) -> None:
+        """Tell the next piece of its answer."""
 
     def config_of(self, context: Context) -> ModelConfig:
         """Return the configuration of the model for `context`."""
-
-    @property
-    def call_records(self) -> CallRecords:
-        """The provenance of all calls so far."""
-
-    @property
-    def query(self) -> CallRecords:
-        """The provenance of the query for an input, until the next call is made, which has it."""
-
-    def uncalled(self, error: StoryEngineError) -> CallRecords:
-        """Return the provenance of an attempt that ended after its query, before its first call."""
+        return self.choices.of(context.role, context.agent_id)
 
     async def make(
         self, context: Context, choice: ModelConfig | None = None, following: Following = nothing_follows
@@ -62,20 +73,50 @@ class Calls(Protocol):
 
         `following` are calls of requests that come after this one, which a ceiling must have room for.
         """
+        self._count += 1
+        choice = choice or self.config_of(context)
+        self._announce(context, choice)
+        result = await self._gateway.call(
+            context,
+            choice,
+            self._request,
+            self._count,
+            self._cancellation,
+            self._pass_on,
+            following,
+        )
+        result = replace(result, call_records=self.query + result.call_records)
+        self.query = CallRecords()
+        self.call_records += result.call_records
+        return result
 
     async def meaning_of(self, text: str) -> Meaning | None:
         """Return the vector of a text that an input asks about; None where none can be had at once."""
+        model = self._embeddings.model
+        if model is None:
+            return None
+        made = await self._embeddings.embed_query(text, self._request, QUERY_CALL)
+        self.query += made.call_records
+        return None if made.vector is None else Meaning(made.vector, model, made.spans)
+
+    def uncalled(self, error: StoryEngineError) -> CallRecords:
+        """Return the provenance of an attempt that ended after its query, before its first call."""
+        return records_without_call(self._request, error, self.query.artifacts[-1].created_at, self.query)
 
     @property
     def embedding_model(self) -> str | None:
         """The name that vectors are stored with; None where none are made."""
+        return self._embeddings.model
 
     @property
     def embedding_batch(self) -> int:
         """Preferred number of texts in one call for vectors."""
+        return self._embeddings.batch
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         """Make the next call of this attempt: for vectors of texts. Its provenance is not kept here."""
+        self._count += 1
+        return await self._embeddings.embed_batch(texts, self._request, self._count, self._cancellation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +140,11 @@ class Job:
         recent_from = self.builder.recent_from(snapshot.session)
         asked = RecallRequest(text=text, recent_from=recent_from, embed=self.calls.meaning_of)
         return snapshot.known_to(slot, await self.bank.read(snapshot, slot, asked))
+
+    async def keep_calls(self, request: Request, call_records: CallRecords) -> None:
+        """Store the provenance of calls before the outcome, if any was made."""
+        if call_records.artifacts:
+            await self.save(lambda _: provenance(request, call_records))
 
 
 def called_with(

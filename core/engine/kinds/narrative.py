@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 from typing import Final
 
 from core.agents.answers.prose import unfenced
@@ -15,7 +14,7 @@ from core.domain.requests.request import NarrativeRequest
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
-from core.engine.changes.moves import move, provenance
+from core.engine.changes.moves import move
 from core.engine.kinds.base import Job, KindHandler, earlier_answers
 from core.engine.kinds.outcome import Failed, NarrativeMade
 from core.gateway.call_records import CallRecords
@@ -76,7 +75,7 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
             if is_nothing and not prose:  # not kept as its answer: it is asked for again
                 error = StoryEngineError(ErrorCode.LLM_ERROR, _NOTHING_LEFT)
                 return Failed(error), result.call_records.noting(cut).marked(error)
-            await job.save(partial(_provenance, request, result.call_records.noting(cut)))
+            await job.keep_calls(request, result.call_records.noting(cut))
             texts += filter(None, (prose,))
             model = result.model
         block_ids = tuple(block.id for block in blocks if request.viewpoint in (None, *block.audience))
@@ -145,7 +144,3 @@ def _prose(text: str, choice: ModelConfig, told: Sequence[str], canon: str) -> t
         return whole, cut
     prose = without_repeated_sentences(whole, told, canon)
     return prose.text, (*cut, *prose.in_words)
-
-
-def _provenance(request: NarrativeRequest, call_records: CallRecords, _: Snapshot) -> Changes:
-    return provenance(request, call_records)

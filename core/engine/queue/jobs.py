@@ -1,30 +1,23 @@
 """Makes what handlers of requests need: the builder, and calls that are numbered and announced (design 6)."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.models.assignments import ModelAssignments
 from core.config.models.model_config import ModelConfig
 from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import ReplyRequest, Request
-from core.engine.kinds.base import Job, Save, input_of
-from core.engine.recall.asking import Meaning
+from core.engine.kinds.base import Calls, Job, Save, input_of
 from core.engine.recall.reading import BankReader
 from core.engine.sync.notifications import CallStarted, Notification, StreamRestarted, TextArrived
-from core.gateway.call_records import CallRecords, records_without_call
 from core.gateway.cancellation import Cancellation
-from core.gateway.cashier import Following, nothing_follows
-from core.gateway.embedding_service import Embedded, EmbeddingService
-from core.gateway.model_gateway import CallResult, ModelGateway
+from core.gateway.embedding_service import EmbeddingService
+from core.gateway.model_gateway import ModelGateway
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 
 Publish = Callable[[Notification], None]
-QUERY_CALL: Final = 0
-"""Number of the call for the vector of an input's query: the calls for an answer begin with 1."""
 
 
 @dataclass(eq=False)
@@ -67,32 +60,12 @@ class JobFactory:
 
 
 @dataclass(eq=False)
-class _Calls:
-    """Makes the calls of one attempt, numbered from 1, and publishes them."""
+class _Calls(Calls):
+    """Publishes the calls."""
 
-    _gateway: ModelGateway
-    choices: ModelAssignments
-    """The configuration of every agent's calls."""
-    _embeddings: EmbeddingService
-    _request: Request
-    _cancellation: Cancellation
     _publish: Publish
-    call_records: CallRecords = field(default_factory=CallRecords, init=False)
-    """The provenance of all calls so far."""
-    _count = 0
-    query: CallRecords = field(default_factory=CallRecords, init=False)
-    """Provenance of the call for the query, which is stored with that of the next call."""
 
-    def config_of(self, context: Context) -> ModelConfig:
-        """Return the configuration of the model for `context`."""
-        return self.choices.of(context.role, context.agent_id)
-
-    async def make(
-        self, context: Context, choice: ModelConfig | None = None, following: Following = nothing_follows
-    ) -> CallResult:
-        """Make the next call of this attempt."""
-        self._count += 1
-        choice = choice or self.config_of(context)
+    def _announce(self, context: Context, choice: ModelConfig) -> None:
         if self._count > 1 and context.role is not AgentRole.NARRATIVE:
             self._publish(StreamRestarted(self._request.id))
         self._publish(
@@ -105,44 +78,6 @@ class _Calls:
                 self._gateway.is_local(choice),
             )
         )
-        result = await self._gateway.call(
-            context,
-            choice,
-            self._request,
-            self._count,
-            self._cancellation,
-            lambda text: self._publish(TextArrived(self._request.id, text)),
-            following,
-        )
-        result = replace(result, call_records=self.query + result.call_records)
-        self.query = CallRecords()
-        self.call_records += result.call_records
-        return result
 
-    async def meaning_of(self, text: str) -> Meaning | None:
-        """Return the vector of a text that an input asks about; None where none can be had at once."""
-        model = self._embeddings.model
-        if model is None:
-            return None
-        made = await self._embeddings.embed_query(text, self._request, QUERY_CALL)
-        self.query += made.call_records
-        return None if made.vector is None else Meaning(made.vector, model, made.spans)
-
-    def uncalled(self, error: StoryEngineError) -> CallRecords:
-        """Return the provenance of an attempt that ended after its query, before its first call."""
-        return records_without_call(self._request, error, self.query.artifacts[-1].created_at, self.query)
-
-    @property
-    def embedding_model(self) -> str | None:
-        """The name that vectors are stored with; None where none are made."""
-        return self._embeddings.model
-
-    @property
-    def embedding_batch(self) -> int:
-        """Preferred number of texts in one call for vectors."""
-        return self._embeddings.batch
-
-    async def embed(self, texts: Sequence[str]) -> Embedded:
-        """Make the next call of this attempt: for vectors of texts."""
-        self._count += 1
-        return await self._embeddings.embed_batch(texts, self._request, self._count, self._cancellation)
+    def _pass_on(self, text: str) -> None:
+        self._publish(TextArrived(self._request.id, text))

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any, Final, TypeVar
 
 from core.domain.ids import ProposalId, SessionId, new_uuid
-from core.domain.proposal import Occasion, Proposal, ProposedPart
+from core.domain.proposal import Occasion, Proposal, ProposedPart, Record
 from core.library.characters.character import LibraryCharacter, Topic, Trait, record_of
 from core.library.characters.checks import LONGEST_TEXT
 from core.library.proposals.exposure import after_mentions, faded, mentions
@@ -100,7 +100,9 @@ def of_exposure(
         exposure = after_mentions(topic.exposure_now, count)
         if count and exposure != topic.exposure_now:
             why = f"The chapter mentions it in {count:,} of {character.name}'s prompts and replies."
-            yield _exposure(character, topic, exposure, why, Occasion.EXPOSURE, session_id, now)
+            before, after = change_of(topic, exposure_now=exposure)
+            made = (ProposedPart.TOPIC, (before,), after, why, Occasion.EXPOSURE)
+            yield _proposed(character, *made, session_id, now)
 
 
 def of_fading(
@@ -111,7 +113,9 @@ def of_fading(
         exposure = faded(topic.exposure_now)
         if exposure != topic.exposure_now and not mentions(topic, texts):
             why = f"None of {character.name}'s prompts and replies in the chapter mentions it."
-            yield _exposure(character, topic, exposure, why, Occasion.FADE, session_id, now)
+            before, after = change_of(topic, exposure_now=exposure)
+            made = (ProposedPart.TOPIC, (before,), after, why, Occasion.FADE)
+            yield _proposed(character, *made, session_id, now)
 
 
 def of_merging(character: LibraryCharacter, session_id: SessionId, now: datetime) -> Iterator[Proposal]:
@@ -128,36 +132,27 @@ def _merged(
     now: datetime,
 ) -> Iterator[Proposal]:
     for one, other in duplicates(items):
-        made = merged(one, other)
-        if made is not None:
-            yield Proposal(
-                id=ProposalId(new_uuid()),
-                character_id=character.id,
-                part=part,
-                before=(record_of(one), record_of(other)),
-                after=(record_of(made),),
-                why=f"“{one.name}” and “{other.name}” say the same in almost the same words.",
-                occasion=Occasion.MERGE,
-                session_id=session_id,
-                created_at=now,
-            )
+        if (made := merged(one, other)) is not None:
+            why = f"“{one.name}” and “{other.name}” say the same in almost the same words."
+            before = (record_of(one), record_of(other))
+            yield _proposed(character, part, before, record_of(made), why, Occasion.MERGE, session_id, now)
 
 
-def _exposure(
+def _proposed(
     character: LibraryCharacter,
-    topic: Topic,
-    exposure: float,
+    part: ProposedPart,
+    before: tuple[Record, ...],
+    after: Record,
     why: str,
     occasion: Occasion,
     session_id: SessionId,
     now: datetime,
 ) -> Proposal:
-    before, after = change_of(topic, exposure_now=exposure)
     return Proposal(
         id=ProposalId(new_uuid()),
         character_id=character.id,
-        part=ProposedPart.TOPIC,
-        before=(before,),
+        part=part,
+        before=before,
         after=(after,),
         why=why,
         occasion=occasion,

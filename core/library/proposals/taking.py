@@ -1,6 +1,6 @@
 """Applies a proposal to a character, and checks whether it still fits (design 14)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final, TypeVar
@@ -84,13 +84,13 @@ def _changed(character: LibraryCharacter, proposal: Proposal) -> LibraryCharacte
                 raise _MisfitError
             return replace(character, identity=_with_addition(character.identity, str(after[0][TEXT])))
         case ProposedPart.TRAIT:
-            return replace(character, traits=_exchanged(character.traits, before, after, _trait))
+            return replace(character, traits=_exchanged(character.traits, before, after, Trait))
         case ProposedPart.TOPIC:
-            return replace(character, topics=_exchanged(character.topics, before, after, _topic))
+            return replace(character, topics=_exchanged(character.topics, before, after, Topic))
 
 
 def _exchanged(
-    items: Sequence[Item], before: Sequence[Record], after: Sequence[Record], made: Callable[[Record], Item]
+    items: Sequence[Item], before: Sequence[Record], after: Sequence[Record], kind: type[Item]
 ) -> tuple[Item, ...]:
     """Return the items with those of `before` replaced by those of `after`, in their places."""
     found: list[Item | None] = list(items)
@@ -100,7 +100,7 @@ def _exchanged(
     for place in places[len(after) :]:
         found[place] = None
     kept: list[Item] = [item for item in found if item is not None]
-    kept += map(made, after[len(before) :])
+    kept += (kind(**_values(record)) for record in after[len(before) :])
     return tuple(kept)
 
 
@@ -111,14 +111,6 @@ def _place_of(items: Sequence[Item], record: Record) -> int:
                 return place
             break
     raise _MisfitError
-
-
-def _trait(record: Record) -> Trait:
-    return Trait(**_values(record))
-
-
-def _topic(record: Record) -> Topic:
-    return Topic(**_values(record))
 
 
 def _values(record: Record) -> dict[str, Any]:

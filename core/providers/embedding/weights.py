@@ -24,7 +24,6 @@ FILE_NAME: Final = "all-minilm-l6-v2-f16.gguf"
 BYTES: Final = 46_220_288
 SHA256: Final = "8ea985e901da2db8a5f09afdfca418962fa86f5b033f684c102e1b6316b40e71"
 """Of the file that `gguf_of` makes of the wheel that `requirements-model.txt` pins."""
-_HASHED_AT_ONCE: Final = 1 << 22
 
 
 def installed() -> Path | None:
@@ -93,11 +92,8 @@ def _is_whole(file: Path) -> bool:
     """Whether the file has the content that it should: it may have been cut by a full disk, or changed."""
     if not file.is_file() or file.stat().st_size != BYTES:
         return False
-    digest = hashlib.sha256()
     with file.open("rb") as source:
-        while block := source.read(_HASHED_AT_ONCE):
-            digest.update(block)
-    return digest.hexdigest() == SHA256
+        return hashlib.file_digest(source, "sha256").hexdigest() == SHA256
 
 
 def _unusable(what: str) -> ProviderError:

@@ -15,8 +15,8 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.engine.changes.moves import new_work
 from core.engine.engine import Engine
+from core.engine.kinds.base import QUERY_CALL
 from core.engine.kinds.test_call import new_test_call
-from core.engine.queue.jobs import QUERY_CALL
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import from_json, read_body, to_json
 from core.gateway.embedding_records import EMBEDDING_VERSION

@@ -16,7 +16,6 @@ from core.domain.bank.pieces import Piece, PieceVector
 from core.domain.bank.recall import ItemVector, Vector
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest
-from core.engine.changes.moves import provenance
 from core.engine.kinds.base import BackgroundHandler, Job
 from core.engine.kinds.outcome import Failed
 from core.engine.recall.texts import lacking_pieces
@@ -75,7 +74,7 @@ class EmbeddingHandler(BackgroundHandler[VectorsMade]):
     async def _made(self, job: Job, request: BackgroundRequest, texts: Sequence[str]) -> Embedded:
         """Return the vectors of texts, whose call is on record before they are stored: it was paid for."""
         made = await job.calls.embed(texts)
-        await keep_calls(job, request, made.call_records)
+        await job.keep_calls(request, made.call_records)
         return made
 
 
@@ -87,12 +86,6 @@ def _by_chapter(
     for (session_id, piece), vector in zip(pieces, vectors, strict=False):
         made.setdefault(session_id, []).append(PieceVector(piece.hash, vector))
     return made
-
-
-async def keep_calls(job: Job, request: BackgroundRequest, call_records: CallRecords) -> None:
-    """Store the provenance of calls, if any was made."""
-    if call_records.artifacts:
-        await job.save(lambda _: provenance(request, call_records))
 
 
 def texts_of(item: Item) -> tuple[str, ...]:

@@ -33,7 +33,6 @@ from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
 from core.domain.requests.request import BackgroundRequest
 from core.domain.story.event import Event
-from core.engine.changes.moves import provenance
 from core.engine.kinds.bank.nearest import EarlierBank, Neighbours, earlier_bank
 from core.engine.kinds.bank.requests import analysed_for, mark_of, named_by
 from core.engine.kinds.bank.sorting import Sorted, Sorter
@@ -107,7 +106,7 @@ class Asking:
         raise AssertionError("the second answer ends it")
 
     async def _store(self, records: CallRecords) -> None:
-        await self._job.save(lambda _: provenance(self._request, records))
+        await self._job.keep_calls(self._request, records)
         self._is_on_record = True
 
 
@@ -205,10 +204,7 @@ class _Work:
             result = self.sorter.settle_doubts(asked, compare.read_match(text, asked))
             return result, _noted(result)
 
-        rest = list(doubtful)
-        while rest:
-            count = compare.as_many_as_fit(setup, rest)
-            asked, rest = rest[:count], rest[count:]
+        for asked in _in_parts(setup, doubtful):
             context = compare.match_context(setup, asked)
             changing += (await self.asking.ask(context, partial(read, asked))).changing
         return changing
@@ -219,11 +215,16 @@ class _Work:
         async def read(asked: Sequence[Comparison], text: str) -> tuple[None, tuple[str, ...]]:
             return None, known_in_words(self.sorter.update(asked, compare.read_update(text, asked)))
 
-        rest = list(changing)
-        while rest:
-            count = compare.as_many_as_fit(setup, rest)
-            asked, rest = rest[:count], rest[count:]
+        for asked in _in_parts(setup, changing):
             await self.asking.ask(compare.update_context(setup, asked), partial(read, asked))
+
+
+def _in_parts(setup: AgentSetup, rest: Sequence[Comparison]) -> Iterator[Sequence[Comparison]]:
+    """Yield questions in parts, each with as many as fit into one input."""
+    while rest:
+        count = compare.as_many_as_fit(setup, rest)
+        yield rest[:count]
+        rest = rest[count:]
 
 
 async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:

@@ -22,7 +22,7 @@ from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.kinds.bank.embedding import MOST_IN_A_BATCH, all_texts_of, keep_calls, meaning_of, texts_of
+from core.engine.kinds.bank.embedding import MOST_IN_A_BATCH, all_texts_of, meaning_of, texts_of
 from core.engine.kinds.bank.sorting import EarlierItem
 from core.engine.kinds.base import Job
 from core.engine.recall.reading import chapters_of, replaced_in_book
@@ -186,7 +186,7 @@ class Neighbours:
     async def _embed(self, texts: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors of texts; those of the first alone where something went wrong."""
         made = await self._job.calls.embed(texts)
-        await keep_calls(self._job, self._request, made.call_records)
+        await self._job.keep_calls(self._request, made.call_records)
         return dict(zip(texts, made.vectors, strict=False))
 
 

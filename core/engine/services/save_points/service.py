@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from core.domain.clock import Clock
 from core.domain.errors import (
@@ -287,19 +287,10 @@ class SavePoints:
         return [draft for draft in await self._store.drafts(session_id) if draft.version <= count]
 
 
-class _ReadEvents(Protocol):
-    """A method of the store that reads the events of some prompts."""
-
-    async def __call__(
-        self, session_id: SessionId, *, first: int = 0, last: int | None = None
-    ) -> Sequence[Event]:
-        """Return the events of prompts `first` to `last`."""
-
-
 async def _batches(
-    read: _ReadEvents, session_id: SessionId, first: int, last: int
+    read: Callable[..., Awaitable[Sequence[Event]]], session_id: SessionId, first: int, last: int
 ) -> AsyncIterator[Sequence[Event]]:
-    """Yield the events of prompts `first` to `last` in batches of prompts."""
+    """Yield the events of prompts `first` to `last` in batches of prompts, by a method of the store."""
     for start in range(first, last + 1, BATCH):
         yield await read(session_id, first=start, last=min(last, start + BATCH - 1))
 

@@ -8,8 +8,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final
 
+from core.domain.story.reply_uses import LoreUse
 from core.library.lore.book import Lorebook, LoreEntry
 from core.library.macros import MacroNames
 
@@ -63,26 +64,6 @@ class ScannedMessage:
     name: str = ""
 
 
-class Logged(Protocol):
-    """Line of a log: an entry was active when there were `at` messages."""
-
-    @property
-    def book(self) -> str:
-        """The label of the book."""
-
-    @property
-    def uid(self) -> str:
-        """The name of the entry in the book."""
-
-    @property
-    def digest(self) -> str:
-        """Hash of the entry then, which an edit changes."""
-
-    @property
-    def at(self) -> int:
-        """Number of messages then."""
-
-
 @dataclass(frozen=True, slots=True)
 class Activated:
     """An entry that was active when there were `at` messages; `digest` is that of the entry then."""
@@ -91,6 +72,10 @@ class Activated:
     uid: str
     digest: str
     at: int
+
+
+Logged = Activated | LoreUse
+"""Line of a log: an entry was active when there were so many messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
