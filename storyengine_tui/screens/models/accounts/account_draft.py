@@ -11,7 +11,7 @@ from core.config.models.accounts import Account, Accounts, account_keyring_name,
 from core.config.models.api_keys import find_api_key, store_api_key
 from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.sections import MOST_ACCOUNTS, AccountSettings, AgentSettings, is_account_name
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import IllegalCommandError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.settings_file import SettingKey, SettingValue, change_settings
 
@@ -39,21 +39,18 @@ class AccountDraft:
     def settings(self, configuration: Configuration) -> AccountSettings:
         """Return the settings of the account; raise StoryEngineError for invalid ones."""
         if not is_account_name(self.name):
-            raise StoryEngineError(
-                ErrorCode.ILLEGAL_COMMAND,
+            raise IllegalCommandError(
                 "An account needs a name of up to 40 lower-case letters, digits and single _, beginning with "
-                "a letter, and not “local”.",
+                "a letter, and not “local”."
             )
         before = configuration.settings.accounts.get(self.name)
         if before is not None and self.is_new:
-            raise StoryEngineError(
-                ErrorCode.ILLEGAL_COMMAND,
+            raise IllegalCommandError(
                 f"There is an account {self.name} already; nothing was changed.",
                 "Choose it above to change it, or give the new one another name.",
             )
         if before is None and len(configuration.settings.accounts) >= MOST_ACCOUNTS:
-            raise StoryEngineError(
-                ErrorCode.ILLEGAL_COMMAND,
+            raise IllegalCommandError(
                 f"There are {MOST_ACCOUNTS} accounts, and no more can be added; nothing was changed.",
                 "Take one out of config.toml first.",
             )
@@ -63,8 +60,8 @@ class AccountDraft:
         except ValidationError as error:
             first = error.errors(include_input=False)[0]
             field = str(first["loc"][0]).replace("_", " ")
-            raise StoryEngineError(
-                ErrorCode.ILLEGAL_COMMAND, f"The {field} of the account is not valid: {first['msg'].lower()}."
+            raise IllegalCommandError(
+                f"The {field} of the account is not valid: {first['msg'].lower()}."
             ) from None
 
     def _values(self) -> dict[str, object]:
