@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import ClassVar
 
-from textual import getters, on
+from textual import getters
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -68,10 +68,6 @@ class SilenceModal(AddedLineModal):
     WHO = "Tick those who may:"
     AUTO_FOCUS = "SlotChecks"
 
-    def compose_fields(self) -> ComposeResult:
-        """Compose nothing but the list."""
-        yield from ()
-
     def ticked(self) -> Iterable[Slot]:
         """Return those who may now."""
         return self._session.snapshot.session.may_be_silent
@@ -110,12 +106,7 @@ class ReasonModal(BoxModal[None]):
                 yield Static(Content(self._reason), classes="dialog--text")
             yield Static("For your eyes alone: no model and no character is told.", classes="dialog--muted")
             with Horizontal(classes="dialog--buttons"):
-                yield Button("Close", id="close", classes="action")
-
-    @on(Button.Pressed, "#close")
-    def action_close(self) -> None:
-        """Go back to the transcript."""
-        self.dismiss(None)
+                yield Button("Close", id="close", classes="action", action="screen.close")
 
 
 def read_number(typed: str) -> int:
