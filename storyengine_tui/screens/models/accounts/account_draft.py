@@ -3,6 +3,7 @@
 import asyncio
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
@@ -16,7 +17,9 @@ from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.settings_file import SettingKey, SettingValue, change_settings
 
 _LONGEST_KIND = 32
-WRITTEN = ("base_url", "model", "token_limit", "concurrency", "requests_per_minute", "enabled")
+OPTIONAL = ("model", "token_limit", "concurrency", "requests_per_minute")
+"""Fields that may be left blank."""
+WRITTEN = ("base_url", *OPTIONAL, "enabled")
 """Fields that can be edited on the screen; key and headers of an account go to no file from here."""
 
 
@@ -65,10 +68,7 @@ class AccountDraft:
             ) from None
 
     def _values(self) -> dict[str, object]:
-        texts = {
-            name: getattr(self, name).strip() or None
-            for name in ("model", "token_limit", "concurrency", "requests_per_minute")
-        }
+        texts = {name: getattr(self, name).strip() or None for name in OPTIONAL}
         return {"base_url": self.base_url.strip(), "enabled": self.is_enabled, **texts}
 
     def laid_over(self, configuration: Configuration) -> Configuration:
@@ -125,19 +125,9 @@ def draft_of_server(kind: str, address: str, model: str, configuration: Configur
 
 def draft_of(name: str, settings: AccountSettings) -> AccountDraft:
     """Return the texts of an existing account."""
-
-    def text(value: object) -> str:
-        return "" if value is None else str(value)
-
-    return AccountDraft(
-        name=name,
-        base_url=settings.base_url,
-        model=text(settings.model),
-        token_limit=text(settings.token_limit),
-        concurrency=text(settings.concurrency),
-        requests_per_minute=text(settings.requests_per_minute),
-        is_enabled=settings.enabled,
-    )
+    values = {name: getattr(settings, name) for name in OPTIONAL}
+    texts: dict[str, Any] = {name: "" if value is None else str(value) for name, value in values.items()}
+    return AccountDraft(name=name, base_url=settings.base_url, is_enabled=settings.enabled, **texts)
 
 
 async def said_of_key(name: str, settings: AccountSettings) -> str:
