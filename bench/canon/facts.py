@@ -6,18 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from bench.canon.concepts import (
-    DEEDS,
-    FIRST,
-    LAST,
-    LOOKS,
-    MIDDLE,
-    PLACES,
-    STATES,
-    THINGS,
-    TRADES,
-    Concept,
-)
+from bench.canon.concepts import DEEDS, FIRST, LAST, LOOKS, MIDDLE, PLACES, STATES, THINGS, TRADES, Concept
 from bench.canon.frames import FRAMES, FactKind
 
 _COMMON: Final = (

@@ -7,13 +7,7 @@ from bench.canon.facts import Fact
 from bench.canon.frames import FactKind
 from bench.synthetic_sessions import BEGAN
 from core.agents.bank.findings import DECAY_OF
-from core.domain.bank.details import (
-    Details,
-    FactDetails,
-    PersonDetails,
-    ThreadCategory,
-    ThreadDetails,
-)
+from core.domain.bank.details import Details, FactDetails, PersonDetails, ThreadCategory, ThreadDetails
 from core.domain.bank.evidence import Evidence, find_words
 from core.domain.bank.item import MOST_EVIDENCE, Item, Validation
 from core.domain.ids import ItemId, SessionId, new_uuid

@@ -40,8 +40,7 @@ def measure_screen(samples: Samples, plan: Plan) -> None:
                 samples.attempt("the server", stage.wait_until_stopped)
                 samples.attempt("a start", lambda: visit_start(samples, stage))
                 samples.attempt(
-                    "the long chapter",
-                    partial(visit_long, samples, stage, visited[run], keys=plan.keys),
+                    "the long chapter", partial(visit_long, samples, stage, visited[run], keys=plan.keys)
                 )
                 samples.attempt("opening", partial(visit_open, samples, stage, "long", stage.long))
                 samples.attempt("opening", partial(visit_open, samples, stage, "huge", stage.huge))

@@ -74,11 +74,7 @@ class Window:
     """One program in a terminal of 120×40; leaving the `with` block ends it."""
 
     def __init__(
-        self,
-        command: Sequence[str | Path],
-        environment: Mapping[str, str],
-        *,
-        cwd: Path | None = None,
+        self, command: Sequence[str | Path], environment: Mapping[str, str], *, cwd: Path | None = None
     ) -> None:
         self.screen = pyte.Screen(COLUMNS, ROWS)
         self._stream = pyte.ByteStream(self.screen)

@@ -117,8 +117,8 @@ class StoryEngineError(Exception):
 class IllegalCommandError(StoryEngineError):
     """A command that the state does not allow; the message says what to do instead (design 5)."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(ErrorCode.ILLEGAL_COMMAND, message)
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(ErrorCode.ILLEGAL_COMMAND, message, hint)
 
 
 class BookGoesOnError(IllegalCommandError):

@@ -10,7 +10,7 @@ from threading import Thread
 import typer
 from pydantic import SecretStr
 
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import IllegalCommandError
 from storyengine_tui.cli.printing import say
 
 FOR_GOOD = "It cannot be brought back."
@@ -51,7 +51,7 @@ def is_attended() -> bool:
 
 def _require_terminal(why: str, otherwise: str) -> None:
     if not is_attended():
-        raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, f"{why}; nothing was changed.", otherwise)
+        raise IllegalCommandError(f"{why}; nothing was changed.", otherwise)
 
 
 async def read_standard_input(most: int) -> bytes:

@@ -158,23 +158,16 @@ def _change(before: Item, after: Item, session: Session) -> Iterator[str]:
         yield "pinned" if after.is_pinned else "no longer pinned"
     if before.merged_into != after.merged_into:
         yield "merged into another" if after.merged_into is not None else "no longer merged"
-    if before.name != after.name:
-        yield f"name, before “{clean_line(before.name)}”"
-    if before.text != after.text:
-        yield f"text, before “{clean_line(before.text)}”"
-    if before.details != after.details:
-        yield "details"
-    if before.about != after.about:
-        yield f"about, before {'no one' if before.about is None else session.name_of(before.about)}"
-    if before.importance != after.importance:
-        yield f"importance, before {before.importance:.2f}"
-    if before.confidence != after.confidence:
-        yield f"confidence, before {before.confidence:.2f}"
-    if before.decay_rate != after.decay_rate:
-        yield f"fading, before {shown_decay(before.decay_rate)}"
-    if before.expires_at != after.expires_at:
-        yield f"last prompt, before {shown_prompt(before.expires_at) or 'none'}"
-    if before.sentiment != after.sentiment:
-        yield f"sentiment, before {before.sentiment:+.2f}"
-    if before.evidence != after.evidence:
-        yield "proofs"
+    said = {
+        "name": f"name, before “{clean_line(before.name)}”",
+        "text": f"text, before “{clean_line(before.text)}”",
+        "details": "details",
+        "about": f"about, before {'no one' if before.about is None else session.name_of(before.about)}",
+        "importance": f"importance, before {before.importance:.2f}",
+        "confidence": f"confidence, before {before.confidence:.2f}",
+        "decay_rate": f"fading, before {shown_decay(before.decay_rate)}",
+        "expires_at": f"last prompt, before {shown_prompt(before.expires_at) or 'none'}",
+        "sentiment": f"sentiment, before {before.sentiment:+.2f}",
+        "evidence": "proofs",
+    }
+    yield from (words for name, words in said.items() if getattr(before, name) != getattr(after, name))

@@ -27,7 +27,7 @@ from storyengine_tui.screens.bank.item_numbers import (
     shown_share,
 )
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
-from storyengine_tui.widgets.dialogs.form_modal import FormModal
+from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
 from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import LineField
@@ -48,9 +48,7 @@ class ItemFieldsModal(FormModal[bool, Sequence[object]]):
 
     def compose_line(self, name: str, label: str, text: str, limit: int) -> ComposeResult:
         """Compose a label and a field of one line."""
-        with Horizontal(classes="dialog--choice"):
-            yield Static(label, classes="dialog--label")
-            yield LineField(text, limit=max(limit, len(text)), id=name)
+        yield field_row(label, LineField(text, limit=max(limit, len(text)), id=name))
 
     def compose_numbers(self, *numbers: tuple[str, str, str]) -> ComposeResult:
         """Compose fields with short texts on one line: name, label and text of each."""
@@ -63,9 +61,8 @@ class ItemFieldsModal(FormModal[bool, Sequence[object]]):
         self, name: str, label: str, options: Sequence[tuple[str | Text, Any]], value: Any
     ) -> ComposeResult:
         """Compose a label and a choice."""
-        with Horizontal(classes="dialog--choice"):
-            yield Static(label, classes="dialog--label")
-            yield GuardedSelect(options, value=value, allow_blank=False, compact=True, id=name)
+        choice = GuardedSelect(options, value=value, allow_blank=False, compact=True, id=name)
+        yield field_row(label, choice)
 
     def text_in(self, name: str) -> str:
         """Return what is typed in a field."""

@@ -24,7 +24,7 @@ from core.config.sections import (
 from core.config.settings import InvalidSettingsError, load_settings
 from core.domain.agent_role import AgentRole
 from core.domain.clock import utc_now
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import IllegalCommandError, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.requests.request import TestCallRequest
 from core.domain.slot import Slot
@@ -331,8 +331,7 @@ def connect(connection: Connection, configuration: Configuration) -> tuple[Confi
     try:
         loaded = load_settings(configuration.paths.config_file)
     except InvalidSettingsError as error:
-        raise StoryEngineError(
-            ErrorCode.ILLEGAL_COMMAND,
+        raise IllegalCommandError(
             "The settings were written, but something else in config.toml or the environment is not valid.",
             f"Fix {configuration.paths.config_file} by hand; until then the program will not start again.",
         ) from error

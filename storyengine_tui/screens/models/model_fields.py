@@ -15,7 +15,7 @@ from core.config.models.assignments import ModelAssignments
 from core.config.models.model_config import ModelConfig
 from core.config.sections import LONGEST_MODEL_NAME, AgentSettings
 from core.domain.agent_role import AGENT_NAMES, AgentRole
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import IllegalCommandError
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.models.connection import Agent, Connection
@@ -126,9 +126,7 @@ class ModelFields(Vertical):
                 text = self._text(column, agent)
                 if text and not _is_possible(column, text):
                     whose = ROLES[agent] if isinstance(agent, AgentRole) else f"character {agent.value}"
-                    raise StoryEngineError(
-                        ErrorCode.ILLEGAL_COMMAND, f"“{text}” of {whose} cannot be its {what}."
-                    )
+                    raise IllegalCommandError(f"“{text}” of {whose} cannot be its {what}.")
 
     def show_accounts(self, names: list[str]) -> None:
         """Say how a model of an account is named, where there are accounts."""

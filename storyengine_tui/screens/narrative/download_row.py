@@ -8,12 +8,12 @@ from pathlib import Path
 from textual import on
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.message import Message
 from textual.widgets import Button, Static
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.exchange.chapter_file import file_name, write_chapter
+from storyengine_tui.widgets.text_line import show_line
 
 
 async def deliver_chapter(app: App[None], text: str, title: str, folder: Path) -> Path | None:
@@ -59,12 +59,10 @@ class DeliveryRow(Vertical):
     def say(self, text: str, *, path: str = "") -> None:
         """Say what was done; offer to copy `path`, if there is one."""
         self._path = path
-        line = self.query_one("#delivered", Static)
-        line.update(Content(text))
-        line.display = bool(text)
+        show_line(self, "#delivered", text)
         self.query_one("#copy-path").display = bool(path)
         if text:
-            self.call_after_refresh(line.scroll_visible, animate=False)
+            self.call_after_refresh(self.query_one("#delivered").scroll_visible, animate=False)
 
     @on(Button.Pressed, "#copy-path")
     def _copy_path(self) -> None:

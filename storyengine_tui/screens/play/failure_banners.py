@@ -6,7 +6,6 @@ from time import monotonic
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.content import Content
 from textual.reactive import var
 from textual.widgets import Static
 
@@ -14,6 +13,7 @@ from core.domain.requests.request import Request
 from core.text.cleaning import clean
 from storyengine_tui.screens.play.play_view import PlayView, is_played, reply_failure, summary_failure
 from storyengine_tui.widgets.banner import Banner, BannerAction, BannerText, Tone
+from storyengine_tui.widgets.text_line import show_line
 
 RETRY_KEY = "^r"
 
@@ -48,21 +48,14 @@ class FailureBanners(Vertical):
 
     def show_left_out(self, left_out: Sequence[str]) -> None:
         """Say what the model was not given (design 7), each with its reason, if anything."""
-        line = self.query_one("#left-out", Static)
-        line.display = bool(left_out)
-        if left_out:
-            line.update(Content(f"Left out: {'; '.join(left_out)}. Calls (F7) shows what was sent."))
+        said = f"Left out: {'; '.join(left_out)}. Calls (F7) shows what was sent." if left_out else ""
+        show_line(self, "#left-out", said)
 
     def show_repeated(self, repeats: str) -> None:
         """Say that the newest reply only repeats something, if it does."""
         if repeats:
-            line = self.query_one("#left-out", Static)
-            line.display = True
-            line.update(
-                Content(
-                    f"This reply repeats {repeats}; a second try gave no better one. Calls (F7) has both."
-                )
-            )
+            said = f"This reply repeats {repeats}; a second try gave no better one. Calls (F7) has both."
+            show_line(self, "#left-out", said)
 
 
 def _reply_facts(view: PlayView | None) -> object:

@@ -48,10 +48,7 @@ class CarriedCell(Vertical):
         "every later chapter. x strikes one: it is in no input, and is not passed on. Once world "
         "and cast are locked the lines cannot be changed."
     )
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("p", "pin", "Pin"),
-        Binding("x", "strike", "Strike"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("p", "pin", "Pin"), Binding("x", "strike", "Strike")]
 
     @dataclass
     class Marked(Message):

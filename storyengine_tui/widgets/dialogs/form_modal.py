@@ -82,14 +82,10 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
         with Vertical(classes="dialog--box"):
             yield Static(Content(self.heading), classes="dialog--title")
             yield from self.compose_fields()
-            yield Static("", id="refused", classes="dialog--text", markup=False)
-            with Horizontal(classes="dialog--buttons"):
-                yield Button("Cancel", id="cancel")
-                yield Button(self.SAVE, id="save", classes="action")
+            yield from self.compose_answers(self.SAVE, "save")
 
     def on_mount(self) -> None:
-        """Remember the fields as they are; nothing has been refused yet."""
-        self.query_one("#refused").display = False
+        """Remember the fields as they are."""
         self._begun = self.typed
         self._texts = self._texts_now()
         before = {} if self._kept is None else read_fields(self._kept)

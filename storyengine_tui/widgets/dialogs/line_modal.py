@@ -5,7 +5,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
@@ -40,14 +40,7 @@ class LineModal(BoxModal[str]):
             yield Static(Content(self.heading), classes="dialog--title")
             yield LineField(self._line, limit=self.LIMIT, placeholder=self.PLACEHOLDER)
             yield Static(Content(self.note), classes="dialog--muted")
-            yield Static("", id="refused", classes="dialog--text", markup=False)
-            with Horizontal(classes="dialog--buttons"):
-                yield Button("Cancel", id="cancel")
-                yield Button(self.SAVE, id="save", classes="action")
-
-    def on_mount(self) -> None:
-        """Nothing has been refused yet."""
-        self.query_one("#refused").display = False
+            yield from self.compose_answers(self.SAVE, "save")
 
     def refusal(self, line: str) -> str:
         """Return why a line cannot be taken, as a sentence; nothing where it can."""

@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from textual import on
+from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ModalScreen, Screen, ScreenResultType
-from textual.widgets import Button, TextArea
+from textual.widgets import Button, Static, TextArea
 
 from storyengine_tui.widgets.banner import DISMISS, Banner
 
@@ -76,6 +77,15 @@ class BoxModal(OverlayModal[ScreenResultType]):
 
     # Absolute: a subclass may be elsewhere, and Textual would look beside it.
     CSS_PATH = Path(__file__).with_name("dialog.tcss")
+
+    def compose_answers(self, label: str, name: str) -> ComposeResult:
+        """Compose the place of a refusal, of which there is none yet, and the two answers."""
+        refused = Static(id="refused", classes="dialog--text", markup=False)
+        refused.display = False
+        yield refused
+        with Horizontal(classes="dialog--buttons"):
+            yield Button("Cancel", id="cancel")
+            yield Button(label, id=name, classes="action")
 
     @on(Button.Pressed, CANCEL)
     def _cancel(self) -> None:

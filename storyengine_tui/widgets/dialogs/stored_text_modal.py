@@ -8,14 +8,14 @@ from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.widgets import Button, Static
 
 from core.domain.errors import StoryEngineError
 from core.text.cleaning import is_blank
-from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
+from storyengine_tui.widgets.text_line import show_line
 
 BEGUN: Final = "You wrote this before, and did not store it."
 BEGUN_OVER: Final = f"{BEGUN} Cancel and discard it to see what is stored."
@@ -60,11 +60,7 @@ class StoredTextModal(TextDialog):
     _area = getters.query_one(CappedTextArea)
 
     def __init__(
-        self,
-        store: Callable[[str], Awaitable[None]],
-        limit: int,
-        stored: str = "",
-        kept: Draft | None = None,
+        self, store: Callable[[str], Awaitable[None]], limit: int, stored: str = "", kept: Draft | None = None
     ) -> None:
         super().__init__()
         self._store = store
@@ -155,7 +151,6 @@ class StoredTextModal(TextDialog):
 
     async def _save(self, text: str) -> None:
         """Store the text and close; if it is refused, say why and let the GM edit it."""
-        refused = self.query_one("#text-refused", Static)
         try:
             await self._store(text)
         except Exception as error:
@@ -163,8 +158,7 @@ class StoredTextModal(TextDialog):
             self._show_length()
             if not isinstance(error, StoryEngineError):
                 raise
-            refused.update(Content(f"Not stored. {error}"))
-            refused.display = True
+            show_line(self, "#text-refused", f"Not stored. {error}")
             self._area.focus()
         else:
             self._close(is_stored=True)
@@ -179,11 +173,7 @@ class StoredTextModal(TextDialog):
             return
         title, loss = self.LOSS
         question = ConfirmModal(title, loss, confirm="Discard", cancel="Keep writing")
-        self.app.push_screen(question, self._leave)
-
-    def _leave(self, is_discarded: bool | None) -> None:
-        if is_discarded:
-            self._close(is_stored=False)
+        ask_first(self.app, question, lambda: self._close(is_stored=False))
 
     def _close(self, *, is_stored: bool) -> None:
         if self._kept is not None:

@@ -9,7 +9,7 @@ import typer
 
 from core.config.files.bounded_file import FileTooLargeError, read_bounded
 from core.domain.clock import utc_now
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId
 from core.domain.story.transcript import render_all
 from core.engine.catalog import SessionCatalog
@@ -55,9 +55,7 @@ async def export(
 ) -> None:
     """Write a session as text or as JSON of everything. An existing file is not written over."""
     if as_ and format is not ExportFormat.TRANSCRIPT:
-        raise StoryEngineError(
-            ErrorCode.ILLEGAL_COMMAND, "Only a transcript has --as; add --format transcript to it."
-        )
+        raise IllegalCommandError("Only a transcript has --as; add --format transcript to it.")
     async with running_catalog(await unlocked()) as catalog:
         content = await _content(catalog, await find_session(catalog, session), format, as_)
     if out is None:
@@ -79,8 +77,7 @@ async def _content(catalog: SessionCatalog, session_id: SessionId, format_: Expo
         case ExportFormat.CHAPTER:
             drafts = await catalog.reader(session_id).drafts()
             if not drafts:
-                raise StoryEngineError(
-                    ErrorCode.ILLEGAL_COMMAND,
+                raise IllegalCommandError(
                     "There is no chapter yet: no narrative was built in this session.",
                     "Export the transcript with --format transcript.",
                 )

@@ -11,7 +11,7 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.clock import utc_now
 from core.domain.dice import read_dice
 from core.domain.dice import roll as roll_dice
-from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
+from core.domain.errors import IllegalCommandError
 from core.domain.session.session_state import SessionState
 from core.domain.story.context_status import ContextStatus
 from core.engine.decisions.commands import build_narrative
@@ -127,9 +127,7 @@ async def roll(
     dice = read_dice(notation)
     rolled = roll_dice(dice) if seed is None else roll_dice(dice, Random(seed).randrange)
     if to and not session:
-        raise StoryEngineError(
-            ErrorCode.ILLEGAL_COMMAND, "--to says who hears it in a chapter; name the chapter as well."
-        )
+        raise IllegalCommandError("--to says who hears it in a chapter; name the chapter as well.")
     if session:
         async with closed_chapter(session, "roll it there") as closed:
             hearers = _audience(await closed.reads.load(), to) if to else None

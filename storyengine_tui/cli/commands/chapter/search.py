@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId
 from core.engine.engine import Engine
 from core.engine.recall.search import LONGEST_SEARCH, Hit
@@ -38,9 +38,7 @@ async def search(
     Items of the memory bank are found by their meaning too.
     """
     if not text.strip() or len(text) > LONGEST_SEARCH:
-        raise StoryEngineError(
-            ErrorCode.ILLEGAL_COMMAND, f"Nothing was searched: give 1 to {LONGEST_SEARCH} characters to find."
-        )
+        raise IllegalCommandError(f"Nothing was searched: give 1 to {LONGEST_SEARCH} characters to find.")
     async with running_engine(await unlocked()) as engine:
         chapters = await _chapters(engine, session, book)
         hits, _ = searched = await engine.search(chapters, text, start_seconds=_START_SECONDS)

@@ -17,7 +17,7 @@ from core.context.visibility import names_of
 from core.context.window import parts_of, window_text
 from core.context.working_memory import working_memory_of, working_memory_text
 from core.domain.audience import NOBODY
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Request, RequestState
@@ -78,15 +78,13 @@ async def _find_summary(catalog: SessionCatalog, name: str, *, is_archived: bool
     if not (found or is_archived):
         archived = await catalog.sessions(is_archived=True)
         if [one.id for one in archived if wanted and str(one.id).startswith(wanted)]:
-            raise StoryEngineError(
-                ErrorCode.ILLEGAL_COMMAND,
+            raise IllegalCommandError(
                 f"Nothing was done: the session “{name}” is archived.",
                 f"Bring it back with `storyengine restore {name}`.",
             )
     where = "archived session" if is_archived else "session"
     reason = f"more than one {where} begins with" if found else f"there is no {where}"
-    raise StoryEngineError(
-        ErrorCode.ILLEGAL_COMMAND,
+    raise IllegalCommandError(
         f"Nothing was done: {reason} “{name}”.",
         f"List them with `storyengine sessions{' --archived' if is_archived else ''}`.",
     )
@@ -139,9 +137,7 @@ def find_character(snapshot: Snapshot, name: str) -> Slot:
         return found[0]
     cast = ", ".join(f"{slot.value} {called}" for slot, called in session.roster)
     which = "more than one character" if found else "no character"
-    raise StoryEngineError(
-        ErrorCode.ILLEGAL_COMMAND, f"“{name}” names {which} of this chapter; the cast is {cast}."
-    )
+    raise IllegalCommandError(f"“{name}” names {which} of this chapter; the cast is {cast}.")
 
 
 async def sessions(
@@ -351,9 +347,7 @@ async def standard_input(longest: int) -> str:
     try:
         return content.decode("utf-8-sig", errors="strict" if len(content) <= most else "ignore")
     except UnicodeDecodeError as error:
-        raise StoryEngineError(
-            ErrorCode.ILLEGAL_COMMAND, "Standard input is not UTF-8 text; nothing was stored."
-        ) from error
+        raise IllegalCommandError("Standard input is not UTF-8 text; nothing was stored.") from error
 
 
 async def archive(session: SessionArgument) -> None:

@@ -29,11 +29,6 @@ ChapterNumber = Annotated[
 ]
 
 
-@app.callback()
-def book() -> None:
-    """Books: chapters in order. `storyengine next` begins the next chapter of one."""
-
-
 @command(app, "list")
 async def list_(archived: Archived = False) -> None:
     """List the books."""

@@ -51,11 +51,6 @@ class JsonVersion(StrEnum):
     V3 = "v3"
 
 
-@app.callback()
-def cast() -> None:
-    """Characters: cards of version 1 to 3, as JSON, PNG or CHARX, and the library of them."""
-
-
 @command(app, "list")
 async def list_(archived: Archived = False) -> None:
     """List the characters of the library."""

@@ -49,11 +49,6 @@ NameOrFile = Annotated[
 ]
 
 
-@app.callback()
-def lore() -> None:
-    """Lorebooks: of cards, SillyTavern, NovelAI, Agnai and Risu, and the library of them."""
-
-
 @command(app, "list")
 async def list_(archived: Archived = False) -> None:
     """List the lorebooks of the library."""

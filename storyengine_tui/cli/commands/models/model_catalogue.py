@@ -12,7 +12,7 @@ from core.config.files.paths import Paths
 from storyengine_tui.bootstrap import Configuration, configure
 from storyengine_tui.cli.asking import confirm, is_attended
 from storyengine_tui.cli.printing import console, say
-from storyengine_tui.cli.running import command
+from storyengine_tui.cli.running import command, echo_rows
 from storyengine_tui.screens.models.permission.local_weights import (
     LocalModel,
     are_missing,
@@ -44,9 +44,7 @@ async def list_() -> None:
     """List the models that can be fetched, and what this machine can carry."""
     models = await local_models(configure())
     if not console.is_terminal:
-        for model in models:
-            # Not through rich, which would make blanks of the tabs.
-            typer.echo("\t".join(_cells(model)))
+        echo_rows(map(_cells, models))
         return
     table = Table(box=None, pad_edge=False)
     for heading in HEADINGS:

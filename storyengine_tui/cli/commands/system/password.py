@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from core.config.password import hash_password
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import IllegalCommandError
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.cli.asking import ask_hidden
 from storyengine_tui.cli.gate import open_gate
@@ -48,8 +48,7 @@ def _refuse_other(wanted: str | None) -> None:
     """Raise StoryEngineError where another hash than this one holds: that of a variable comes first."""
     holds = configure().settings.password_hash
     if (holds and holds.get_secret_value()) != wanted:
-        raise StoryEngineError(
-            ErrorCode.ILLEGAL_COMMAND,
+        raise IllegalCommandError(
             "config.toml is changed, but Story Engine still asks for the password that the variable "
             "STORYENGINE_PASSWORD_HASH sets.",
             "Take that variable out of the environment, or out of the file .env of this directory.",

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
 from core.domain.requests.request import RequestRecord
 from core.engine.queue.control import QueueControl
@@ -188,8 +188,6 @@ async def _find(queue: QueueControl, name: str) -> QueueEntry:
     if len(found) == 1:
         return found[0]
     reason = "more than one call begins with" if found else "there is no call"
-    raise StoryEngineError(
-        ErrorCode.ILLEGAL_COMMAND,
-        f"Nothing was done: {reason} “{name}”.",
-        "List them with `storyengine queue list`.",
+    raise IllegalCommandError(
+        f"Nothing was done: {reason} “{name}”.", "List them with `storyengine queue list`."
     )

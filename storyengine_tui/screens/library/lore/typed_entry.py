@@ -41,6 +41,8 @@ TICKS: Final = (
     *MATCHES,
 )
 """Switches that are on or off, as they are in an entry."""
+KEYS: Final = ("keys", "secondary", "filter_names", "filter_tags", "triggers")
+"""Fields with several keys or names, with commas between."""
 GREATEST: Final = 1_000_000
 GREATEST_LEVEL: Final = 1_000
 NUMBERS: Final[Mapping[str, tuple[str, int, int]]] = {
@@ -103,33 +105,24 @@ class TypedEntry:
     def of(cls, entry: LoreEntry) -> Self:
         """Return the fields that show an entry."""
         is_used = entry.is_selective or not entry.secondary
-        scan_depth = "" if entry.scan_depth is None else str(entry.scan_depth)
-        ticks = {name: getattr(entry, name) for name in TICKS}
+        numbers = {name: getattr(entry, name) for name in NUMBERS}
+        alike: dict[str, Any] = {
+            **{name: getattr(entry, name) for name in TICKS},
+            **{name: "" if number is None else str(number) for name, number in numbers.items()},
+            **{name: shown_keys(getattr(entry, name)) for name in KEYS},
+        }
         return cls(
-            **ticks,
+            **alike,
             name=clean_line(entry.name),
-            keys=shown_keys(entry.keys),
-            secondary=shown_keys(entry.secondary),
             logic=entry.logic.name if is_used else UNUSED,
             content=entry.content,
-            order=str(entry.order),
             probability=f"{entry.probability:g}" if entry.uses_probability else "",
             position=entry.position.name,
-            depth=str(entry.depth),
             outlet=clean_line(entry.outlet),
-            scan_depth=scan_depth,
             case_sensitive=_word(entry.case_sensitive),
             whole_words=_word(entry.whole_words),
-            delay_until_recursion=str(entry.delay_until_recursion),
             groups=", ".join(map(clean_line, entry.groups)),
-            group_weight=str(entry.group_weight),
             group_scoring=_word(entry.group_scoring),
-            sticky=str(entry.sticky),
-            cooldown=str(entry.cooldown),
-            delay=str(entry.delay),
-            filter_names=shown_keys(entry.filter_names),
-            filter_tags=shown_keys(entry.filter_tags),
-            triggers=shown_keys(entry.triggers),
         )
 
     def with_values(self, values: Mapping[str, str | bool]) -> "TypedEntry":
@@ -167,7 +160,7 @@ class TypedEntry:
                 changes[name] = clean_line(value)
             case "content":
                 changes[name] = clean(value)
-            case "keys" | "secondary" | "filter_names" | "filter_tags" | "triggers":
+            case _ if name in KEYS:
                 keys = typed_keys(clean(value))
                 if len(keys) > MOST_KEYS:
                     return f"A field of an entry has at most {MOST_KEYS:,} keys or names."

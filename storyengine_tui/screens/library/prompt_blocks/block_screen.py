@@ -8,7 +8,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Select, Static
 
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.session.prompt_block import LONGEST_BLOCK_NAME, LONGEST_PROMPT_BLOCK, BlockPlace, PromptBlock
 from core.domain.session.state_machine import Command
 from core.engine.session.session_handle import SessionHandle
@@ -112,7 +112,7 @@ class BlockScreen(AutosavedScreen):
         blocks = snapshot.prompt_blocks
         before = blocks.find(self._block_id)
         if before is None:
-            raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, GONE)
+            raise IllegalCommandError(GONE)
         made, _ = self._typed.put_into(before, blocks, snapshot.session, snapshot.cast.other_names)
         if made == before:
             return

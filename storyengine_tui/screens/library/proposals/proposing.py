@@ -69,7 +69,5 @@ async def answered(session: "SessionHandle", asked: Sequence[RequestId]) -> None
         if request.state is not RequestState.DONE:
             code = request.error_code or ErrorCode.LLM_CANCELLED
             raise StoryEngineError(
-                code,
-                request.error_message,
-                "Earlier proposals are kept; ask again, or retry it under F7, 1.",
+                code, request.error_message, "Earlier proposals are kept; ask again, or retry it under F7, 1."
             )

@@ -15,11 +15,7 @@ from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 
-SHELF_OF: Final = {
-    ArrivalKind.CHARACTER: "cast",
-    ArrivalKind.LOREBOOK: "lore",
-    ArrivalKind.CHAT: "chapters",
-}
+SHELF_OF: Final = {ArrivalKind.CHARACTER: "cast", ArrivalKind.LOREBOOK: "lore", ArrivalKind.CHAT: "chapters"}
 NOTHING: Final = "The pasted text is not a card, lorebook or file; nothing was imported."
 PASTED: Final = "The pasted text"
 CLAIMED: Final = (

@@ -48,9 +48,7 @@ class KeptShelf(ShelfScreen[Kept]):
     """A list of characters or of lorebooks; subclasses say how each is stored."""
 
     BINDINGS: ClassVar[list[BindingType]] = shelf_keys(
-        "Library",
-        title="Name",
-        files=(Binding("i", "import", "Import"), Binding("x", "export", "Export")),
+        "Library", title="Name", files=(Binding("i", "import", "Import"), Binding("x", "export", "Export"))
     )
 
     async def reload(self) -> None:

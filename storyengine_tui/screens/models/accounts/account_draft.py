@@ -3,6 +3,7 @@
 import asyncio
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
@@ -11,12 +12,14 @@ from core.config.models.accounts import Account, Accounts, account_keyring_name,
 from core.config.models.api_keys import find_api_key, store_api_key
 from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.sections import MOST_ACCOUNTS, AccountSettings, AgentSettings, is_account_name
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import IllegalCommandError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.settings_file import SettingKey, SettingValue, change_settings
 
 _LONGEST_KIND = 32
-WRITTEN = ("base_url", "model", "token_limit", "concurrency", "requests_per_minute", "enabled")
+OPTIONAL = ("model", "token_limit", "concurrency", "requests_per_minute")
+"""Fields that may be left blank."""
+WRITTEN = ("base_url", *OPTIONAL, "enabled")
 """Fields that can be edited on the screen; key and headers of an account go to no file from here."""
 
 
@@ -39,21 +42,18 @@ class AccountDraft:
     def settings(self, configuration: Configuration) -> AccountSettings:
         """Return the settings of the account; raise StoryEngineError for invalid ones."""
         if not is_account_name(self.name):
-            raise StoryEngineError(
-                ErrorCode.ILLEGAL_COMMAND,
+            raise IllegalCommandError(
                 "An account needs a name of up to 40 lower-case letters, digits and single _, beginning with "
-                "a letter, and not “local”.",
+                "a letter, and not “local”."
             )
         before = configuration.settings.accounts.get(self.name)
         if before is not None and self.is_new:
-            raise StoryEngineError(
-                ErrorCode.ILLEGAL_COMMAND,
+            raise IllegalCommandError(
                 f"There is an account {self.name} already; nothing was changed.",
                 "Choose it above to change it, or give the new one another name.",
             )
         if before is None and len(configuration.settings.accounts) >= MOST_ACCOUNTS:
-            raise StoryEngineError(
-                ErrorCode.ILLEGAL_COMMAND,
+            raise IllegalCommandError(
                 f"There are {MOST_ACCOUNTS} accounts, and no more can be added; nothing was changed.",
                 "Take one out of config.toml first.",
             )
@@ -63,15 +63,12 @@ class AccountDraft:
         except ValidationError as error:
             first = error.errors(include_input=False)[0]
             field = str(first["loc"][0]).replace("_", " ")
-            raise StoryEngineError(
-                ErrorCode.ILLEGAL_COMMAND, f"The {field} of the account is not valid: {first['msg'].lower()}."
+            raise IllegalCommandError(
+                f"The {field} of the account is not valid: {first['msg'].lower()}."
             ) from None
 
     def _values(self) -> dict[str, object]:
-        texts = {
-            name: getattr(self, name).strip() or None
-            for name in ("model", "token_limit", "concurrency", "requests_per_minute")
-        }
+        texts = {name: getattr(self, name).strip() or None for name in OPTIONAL}
         return {"base_url": self.base_url.strip(), "enabled": self.is_enabled, **texts}
 
     def laid_over(self, configuration: Configuration) -> Configuration:
@@ -128,19 +125,9 @@ def draft_of_server(kind: str, address: str, model: str, configuration: Configur
 
 def draft_of(name: str, settings: AccountSettings) -> AccountDraft:
     """Return the texts of an existing account."""
-
-    def text(value: object) -> str:
-        return "" if value is None else str(value)
-
-    return AccountDraft(
-        name=name,
-        base_url=settings.base_url,
-        model=text(settings.model),
-        token_limit=text(settings.token_limit),
-        concurrency=text(settings.concurrency),
-        requests_per_minute=text(settings.requests_per_minute),
-        is_enabled=settings.enabled,
-    )
+    values = {name: getattr(settings, name) for name in OPTIONAL}
+    texts: dict[str, Any] = {name: "" if value is None else str(value) for name, value in values.items()}
+    return AccountDraft(name=name, base_url=settings.base_url, is_enabled=settings.enabled, **texts)
 
 
 async def said_of_key(name: str, settings: AccountSettings) -> str:

@@ -71,8 +71,8 @@ class AccountsScreen(TryingScreen[Configuration | None]):
         yield BusyLine(id="trying")
         yield Banner(id="result")
         with Horizontal(id="actions"):
-            yield Button("Test (F8)", id="test", compact=True)
-            yield Button("Save (F9)", id="save", compact=True)
+            yield Button("Test (F8)", id="test", action="screen.test", compact=True)
+            yield Button("Save (F9)", id="save", action="screen.save", compact=True)
         yield KeyLine()
 
     @property
@@ -126,16 +126,6 @@ class AccountsScreen(TryingScreen[Configuration | None]):
     def action_save(self) -> None:
         """Write the account to the settings."""
         self.do(self._save())
-
-    @on(Button.Pressed, "#test")
-    def _press_test(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.action_test()
-
-    @on(Button.Pressed, "#save")
-    def _press_save(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.action_save()
 
     async def _test(self) -> None:
         typed = self._typed

@@ -165,15 +165,14 @@ async def use(entry: "CatalogueEntry", configuration: "Configuration") -> tuple[
 
 
 def _use(entry: "CatalogueEntry", configuration: "Configuration") -> tuple["Configuration", str]:
-    from core.domain.errors import ErrorCode, StoryEngineError
+    from core.domain.errors import IllegalCommandError
     from core.providers.local.catalogue import bundled
     from storyengine_tui.bootstrap import Configuration
     from storyengine_tui.screens.models.settings_file import change_settings
 
     file = _file_of(entry, configuration.paths)
     if file is None:
-        raise StoryEngineError(
-            ErrorCode.ILLEGAL_COMMAND,
+        raise IllegalCommandError(
             f"{entry.title} is not on this machine; nothing was changed.",
             f"Fetch it with `storyengine model fetch {entry.name}`.",
         )

@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 from textual.widgets.option_list import Option
@@ -24,6 +24,7 @@ from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, run_binding_now
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
+from storyengine_tui.widgets.text_line import show_line
 
 LONGEST_NOTATION = 40
 LONGEST_TITLE = 58
@@ -54,14 +55,11 @@ class AddedLineModal(BoxModal[None]):
             yield from self.compose_fields()
             yield Static(self.WHO, classes="dialog--muted dialog--who")
             yield SlotChecks(self._session.snapshot.session.roster, self.ticked())
-            yield Static(id="refused", classes="dialog--text", markup=False)
-            with Horizontal(classes="dialog--buttons"):
-                yield Button("Cancel", id="cancel")
-                yield Button(self.STORE, id="store", classes="action")
+            yield from self.compose_answers(self.STORE, "store")
 
-    @abstractmethod
     def compose_fields(self) -> ComposeResult:
-        """Compose what is written or chosen."""
+        """Compose what is written or chosen beside the list."""
+        yield from ()
 
     def ticked(self) -> Iterable[Slot]:
         """Return who witnesses it, unless the GM chooses others: those in the scene."""
@@ -71,10 +69,6 @@ class AddedLineModal(BoxModal[None]):
     async def store(self, hearers: tuple[Slot, ...]) -> None:
         """Store the line; raises StoryEngineError when it is refused."""
 
-    def on_mount(self) -> None:
-        """Nothing has been refused yet."""
-        self.query_one("#refused").display = False
-
     @on(Button.Pressed, "#store")
     def action_store(self) -> None:
         """Store the line, once."""
@@ -83,13 +77,11 @@ class AddedLineModal(BoxModal[None]):
             self.run_worker(self._save(), group="store", exit_on_error=False)
 
     async def _save(self) -> None:
-        refused = self.query_one("#refused", Static)
         self._set_read_only(True)
         try:
             await self.store(self._checks.ticked)
         except StoryEngineError as error:
-            refused.update(Content(str(error)))
-            refused.display = True
+            show_line(self, "#refused", str(error))
             self.query(self.AUTO_FOCUS or "SlotChecks").first().focus()
         else:
             self.dismiss()
@@ -210,7 +202,7 @@ class SecretList(GuardedOptionList):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority: keys behind it are meant for the widget that is focused then.
-        Binding("enter,tab", "select", "Choose hearers", show=False, priority=True),
+        Binding("enter,tab", "select", "Choose hearers", show=False, priority=True)
     ]
 
     def __init__(

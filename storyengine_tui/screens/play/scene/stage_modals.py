@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import ClassVar
 
-from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -30,8 +29,6 @@ class AwayModal(AddedLineModal):
     WHO = "Tick those who are away; without a tick they are back:"
     AUTO_FOCUS = "SlotChecks"
 
-    _field = getters.query_one(LineField)
-
     def compose_fields(self) -> ComposeResult:
         """Compose the field for the return of those who leave now."""
         yield Static("Back at prompt number; empty until you remove the tick:", classes="dialog--muted")
@@ -44,16 +41,11 @@ class AwayModal(AddedLineModal):
 
     async def store(self, hearers: tuple[Slot, ...]) -> None:
         """Store who is away; those who are away already keep their return, unless there is a new one."""
-        session = self._session.snapshot.session
-        away = dict.fromkeys(hearers, read_number(self.typed))
-        if not self.typed.strip():
+        session, typed = self._session.snapshot.session, self.query_one(LineField).text
+        away = dict.fromkeys(hearers, read_number(typed))
+        if not typed.strip():
             away |= {slot: session.away[slot] for slot in hearers if session.is_away(slot)}
         await self._session.scene.set_away(away)
-
-    @property
-    def typed(self) -> str:
-        """The number of the prompt."""
-        return self._field.text
 
 
 class SilenceModal(AddedLineModal):
@@ -67,10 +59,6 @@ class SilenceModal(AddedLineModal):
     STORE = "Save"
     WHO = "Tick those who may:"
     AUTO_FOCUS = "SlotChecks"
-
-    def compose_fields(self) -> ComposeResult:
-        """Compose nothing but the list."""
-        yield from ()
 
     def ticked(self) -> Iterable[Slot]:
         """Return those who may now."""
@@ -110,12 +98,7 @@ class ReasonModal(BoxModal[None]):
                 yield Static(Content(self._reason), classes="dialog--text")
             yield Static("For your eyes alone: no model and no character is told.", classes="dialog--muted")
             with Horizontal(classes="dialog--buttons"):
-                yield Button("Close", id="close", classes="action")
-
-    @on(Button.Pressed, "#close")
-    def action_close(self) -> None:
-        """Go back to the transcript."""
-        self.dismiss(None)
+                yield Button("Close", id="close", classes="action", action="screen.close")
 
 
 def read_number(typed: str) -> int:

@@ -1,7 +1,7 @@
 """A character in a slot beside the one in the library: what differs, and what is taken over by field."""
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual import on
@@ -12,16 +12,14 @@ from textual.content import Content
 from textual.widgets import DataTable, Static
 
 from core.domain.errors import LimitExceededError
-from core.domain.ids import CharacterId
-from core.domain.session.profile import Profile
-from core.domain.slot import Slot
 from core.library.characters.character import LibraryCharacter
 from core.library.characters.in_chapter import Compared, SharedField, compared, with_field
 from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
+from storyengine_tui.screens.setup.cast_panels import AgentPanel
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.banner import Banner
-from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.dialogs.stored_text_modal import Draft, StoredTextModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
@@ -42,43 +40,6 @@ EMPTY = "—"
 SAME = "the same"
 _SHOWN = 200
 _LONGEST = 1_000_000
-
-
-class SlotTexts(Protocol):
-    """The GM's texts for a slot of tab 1."""
-
-    @property
-    def slot(self) -> Slot:
-        """The slot."""
-
-    @property
-    def called(self) -> str:
-        """The name, also where it is the default."""
-
-    @property
-    def agent_name(self) -> str:
-        """The typed name."""
-
-    @property
-    def identity(self) -> str:
-        """The typed identity."""
-
-    @property
-    def profile(self) -> Profile:
-        """Its data from a character of the library."""
-
-    @property
-    def is_editable(self) -> bool:
-        """Whether it can be changed."""
-
-    def room_for(self, field: SharedField) -> int:
-        """Return the maximum characters of a field."""
-
-    def set_field(self, field: SharedField, text: str) -> None:
-        """Put a text into a field."""
-
-    def link(self, character_id: CharacterId) -> None:
-        """Remember which character of the library it is a copy of."""
 
 
 class ShortenModal(StoredTextModal):
@@ -123,7 +84,7 @@ class CompareScreen(ListScreen[None, Compared]):
         self,
         library: "CharacterLibrary",
         character: LibraryCharacter,
-        slot: SlotTexts,
+        slot: AgentPanel,
         kept_text: Callable[[str], Draft | None],
     ) -> None:
         super().__init__()
@@ -197,7 +158,7 @@ class CompareScreen(ListScreen[None, Compared]):
 
             what, kept = LABELS[row.field].lower(), f"shorten.{row.field.value}.{self._character.id}"
             modal = ShortenModal(store, room, row.library, self._kept_text(kept), what=what)
-            self.app.push_screen(modal, self._show_after)
+            ask_first(self.app, modal, self._show)
         else:
             self.do(self._apply(row.field, row.library), then_reloads=True)
 
@@ -207,10 +168,6 @@ class CompareScreen(ListScreen[None, Compared]):
             raise LimitExceededError(LABELS[field].lower(), len(text), room)
         self._slot.set_field(field, text)
         self._slot.link(self._character.id)
-
-    def _show_after(self, is_taken: bool | None) -> None:
-        if is_taken:
-            self._show()
 
     def action_put(self) -> None:
         """Put the field under the cursor into the library, after a question: there it cannot be undone."""

@@ -21,9 +21,11 @@ from core.library.characters.offers import Offer, block_of, with_offer, with_tex
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from core.text.numbers import counted
-from storyengine_tui.screens.setup.casting.compare_screen import ShortenModal, SlotTexts
+from storyengine_tui.screens.setup.cast_panels import AgentPanel
+from storyengine_tui.screens.setup.casting.compare_screen import ShortenModal
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ask_first
 from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
@@ -72,7 +74,7 @@ class OffersScreen(ListScreen[None, OfferRow]):
     def __init__(
         self,
         session: "SessionHandle",
-        slot: SlotTexts,
+        slot: AgentPanel,
         chapter: CappedTextArea,
         offers: Sequence[Offer],
         lore: LoreCopy | None,
@@ -167,13 +169,9 @@ class OffersScreen(ListScreen[None, OfferRow]):
         if room > 0:
             kept = self._kept_text(f"shorten.{offer.word}.{self._slot.profile.character_id}")
             modal = ShortenModal(apply, room, offer.text, kept, what=offer.title.lower())
-            self.app.push_screen(modal, self._show_after)
+            ask_first(self.app, modal, self._show)
         else:
             self.do(self._refuse(offer))
-
-    def _show_after(self, is_taken: bool | None) -> None:
-        if is_taken:
-            self._show()
 
     def _room_for(self, offer: Offer) -> int:
         if offer.is_block:

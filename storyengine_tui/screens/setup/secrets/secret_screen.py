@@ -145,9 +145,7 @@ class SecretScreen(AutosavedScreen):
         problem = self._problem
         show_line(self, "#problem", problem)
         self.query_one("#add", Button).disabled = bool(problem) or is_blank(self._text.text)
-        known = known_line(self._typed, self._session.snapshot, self._number)
-        self.query_one("#known", Static).update(Content(known))
-        self.query_one("#known").display = bool(known)
+        show_line(self, "#known", known_line(self._typed, self._session.snapshot, self._number))
 
     # Storing what is typed
 
@@ -165,9 +163,8 @@ class SecretScreen(AutosavedScreen):
             await self._session.scene.edit_secrets(secrets)
 
     def _show_groups(self) -> None:
-        for line in self.query("#seeing").results(Static):
-            line.update(Content(seeing_line(self._groups, self._session.snapshot)))
-            line.display = bool(self._groups)
+        if self.query("#seeing"):
+            show_line(self, "#seeing", seeing_line(self._groups, self._session.snapshot))
 
     @on(Select.Changed, "#group")
     def _choose_group(self, event: Select.Changed) -> None:
