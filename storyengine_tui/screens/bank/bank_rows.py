@@ -1,5 +1,6 @@
 """Rows of the lists of the memory bank; pure (design 15)."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -27,6 +28,11 @@ class BankList(StrEnum):
     THREADS = "threads"
     FACTS = "facts"
     QUOTES = "quotes"
+
+    @property
+    def number(self) -> int:
+        """The key that shows it; 1 and 2 are the forms of memory."""
+        return 3 + list(BankList).index(self)
 
 
 KIND, ASPECT = "Kind", "About"
@@ -149,9 +155,13 @@ def grouped(rows: Sequence[BankRow], groups: Sequence[Sequence[ItemId]]) -> list
     return [group for group in found if len(group) > 1]
 
 
-def new_here(rows: Iterable[BankRow]) -> int:
-    """Return how many items of this chapter are new: the GM has not looked at them yet."""
-    return sum(Wanted.NEW.has(row) for row in rows if not row.chapter)
+def new_here(rows: Iterable[BankRow]) -> str:
+    """Return how many items of this chapter are new, and in which lists; nothing where none is."""
+    new = Counter(row.item.kind for row in rows if not row.chapter and Wanted.NEW.has(row))
+    lists = [str(one.number) for one, kinds in KINDS.items() if kinds & new.keys()]
+    if not lists:
+        return ""
+    return f"{new.total():,} new in {'list' if len(lists) == 1 else 'lists'} {', '.join(lists)}"
 
 
 def columns_of(rows: Sequence[BankRow], width: int, *, kind: str) -> list[Column]:
