@@ -158,10 +158,17 @@ def grouped(rows: Sequence[BankRow], groups: Sequence[Sequence[ItemId]]) -> list
 def new_here(rows: Iterable[BankRow]) -> str:
     """Return how many items of this chapter are new, and in which lists; nothing where none is."""
     new = Counter(row.item.kind for row in rows if not row.chapter and Wanted.NEW.has(row))
-    lists = [str(one.number) for one, kinds in KINDS.items() if kinds & new.keys()]
-    if not lists:
-        return ""
-    return f"{new.total():,} new in {'list' if len(lists) == 1 else 'lists'} {', '.join(lists)}"
+    lists = [one.number for one, kinds in KINDS.items() if kinds & new.keys()]
+    match lists:
+        case []:
+            return ""
+        case [number]:
+            where = f"list {number}"
+        case [first, *_, last] if last - first == len(lists) - 1 > 1:
+            where = f"lists {first} to {last}"
+        case _:
+            where = f"lists {', '.join(map(str, lists))}"
+    return f"{new.total():,} new in {where}"
 
 
 def columns_of(rows: Sequence[BankRow], width: int, *, kind: str) -> list[Column]:

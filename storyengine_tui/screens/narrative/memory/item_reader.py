@@ -93,6 +93,8 @@ class ItemReader:
         """Return how many items show and are marked, and the running work."""
         count = len(self.view.rows)
         items = f"{count:,} {self.wanted}" if self.wanted else counted(count, "item")
+        if self.wanted is Wanted.ALIKE and self._groups is None:
+            items = ""  # They are being looked for.
         marked = f"{self.view.marked_count:,} marked" if self.view.marked_count else ""
         return " · ".join(filter(None, (items, marked, work if self.wanted is not Wanted.NEW else "")))
 
