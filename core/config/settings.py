@@ -166,8 +166,7 @@ class Settings(BaseSettings):
 class InvalidSettingsError(StoryEngineError):
     """A setting, or a file of settings, that cannot be used; no value is repeated, it may be a key."""
 
-    def __init__(self, message: str, config_file: Path) -> None:
-        hint = f"Fix it in the environment, in {ENV_FILE} or in {config_file}."
+    def __init__(self, message: str, hint: str) -> None:
         super().__init__(ErrorCode.ILLEGAL_COMMAND, clean_line(message), hint)
 
 
@@ -182,7 +181,7 @@ def load_settings(config_file: Path) -> Settings:
         return Settings()
     except (ValueError, RecursionError, OSError, SettingsError) as error:
         # Not `from error`: a traceback would show the content of the file.
-        raise InvalidSettingsError(_complaint(error, config_file), config_file) from None
+        raise InvalidSettingsError(_complaint(error, config_file), _remedy(error, config_file)) from None
     finally:
         _in_file.set(before)
 
@@ -200,7 +199,9 @@ def _read_config(file: Path) -> dict[str, Any]:
     found = tomllib.loads(content.decode(ENCODING))
     for name in found:
         if name not in Settings.model_fields:
-            raise InvalidSettingsError(_invalid(_shortened(name), "extra_forbidden", ""), file)
+            raise InvalidSettingsError(
+                _invalid(_shortened(name), "extra_forbidden", ""), f"Fix it in {file}."
+            )
     return found
 
 
@@ -220,6 +221,21 @@ def _complaint(error: Exception, config_file: Path) -> str:
             return f"A setting of the environment or of {ENV_FILE} cannot be read: {error}."
         case _:
             return f"{config_file.name} has a number too long, or brackets too deep, to be read."
+
+
+def _remedy(error: Exception, config_file: Path) -> str:
+    """Return what the GM can do: where it may be fixed, as far as that is known."""
+    match error:
+        case UnicodeDecodeError():
+            return f"Fix it in {ENV_FILE} or in {config_file}."
+        case OSError():
+            return f"Let the program read {error.filename or config_file}, or move it away."
+        case SettingsError():
+            return f"Fix it in the environment or in {ENV_FILE}."
+        case ValidationError():
+            return f"Fix it in the environment, in {ENV_FILE} or in {config_file}."
+        case _:
+            return f"Fix it in {config_file}, or move it away."
 
 
 def _invalid(where: str, fault: str, message: str) -> str:

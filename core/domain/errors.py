@@ -76,7 +76,8 @@ SENTENCES: dict[ErrorCode, str] = {
     ErrorCode.LLM_CANCELLED: ("The call was stopped; your text is kept, and you can retry at any time."),
     ErrorCode.LLM_ERROR: "The model gave no usable answer; nothing is lost, retry.",
     ErrorCode.STORAGE_LOAD_FAILED: (
-        "The database could not be read; nothing was changed, check that it runs and try again."
+        "The database could not be read; nothing was changed, check that it runs and accepts the login, "
+        "and try again."
     ),
     ErrorCode.STORAGE_SAVE_FAILED: (
         "The database could not be written; your text is kept here and is stored as soon as it is back."

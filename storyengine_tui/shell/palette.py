@@ -22,6 +22,7 @@ from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 
 if TYPE_CHECKING:
     from core.engine.recall.search import Hit
+    from core.engine.session.session_handle import SessionHandle
 
 
 def _keep_bank(app: OverlayApp, is_on: bool) -> None:
@@ -52,13 +53,12 @@ def _search(app: OverlayApp) -> None:
         if hit is not None:
             app.chapter.post_message(place_wanted(hit))
 
-    async def shown() -> None:
-        if app.engine is not None and app.session is not None:
-            session = app.session
-            app.push_screen(await search_in(app.engine, session.id), chosen)
-            await session.prepare_search()
+    async def prepare(session: "SessionHandle") -> None:
+        await session.prepare_search()
 
-    app.do(shown(), group="search")
+    if app.engine is not None and app.session is not None:
+        app.push_screen(search_in(app.engine, app.session.id), chosen)
+        app.do(prepare(app.session), group="search")
 
 
 def _offer_more(app: OverlayApp) -> None:

@@ -1,5 +1,6 @@
 """Rows of the lists of the memory bank; pure (design 15)."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -27,6 +28,11 @@ class BankList(StrEnum):
     THREADS = "threads"
     FACTS = "facts"
     QUOTES = "quotes"
+
+    @property
+    def number(self) -> int:
+        """The key that shows it; 1 and 2 are the forms of memory."""
+        return 3 + list(BankList).index(self)
 
 
 KIND, ASPECT = "Kind", "About"
@@ -149,9 +155,20 @@ def grouped(rows: Sequence[BankRow], groups: Sequence[Sequence[ItemId]]) -> list
     return [group for group in found if len(group) > 1]
 
 
-def new_here(rows: Iterable[BankRow]) -> int:
-    """Return how many items of this chapter are new: the GM has not looked at them yet."""
-    return sum(Wanted.NEW.has(row) for row in rows if not row.chapter)
+def new_here(rows: Iterable[BankRow]) -> str:
+    """Return how many items of this chapter are new, and in which lists; nothing where none is."""
+    new = Counter(row.item.kind for row in rows if not row.chapter and Wanted.NEW.has(row))
+    lists = [one.number for one, kinds in KINDS.items() if kinds & new.keys()]
+    match lists:
+        case []:
+            return ""
+        case [number]:
+            where = f"list {number}"
+        case [first, *_, last] if last - first == len(lists) - 1 > 1:
+            where = f"lists {first} to {last}"
+        case _:
+            where = f"lists {', '.join(map(str, lists))}"
+    return f"{new.total():,} new in {where}"
 
 
 def columns_of(rows: Sequence[BankRow], width: int, *, kind: str) -> list[Column]:

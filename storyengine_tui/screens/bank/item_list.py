@@ -115,7 +115,10 @@ class ItemList(RowList[BankRow]):
         here = None if self.chosen is None else self.chosen.item.id
         cursor = next((number for number, row in enumerate(rows) if row.item.id == here), None)
         self._marked &= {row.item.id for row in rows}
+        was_empty = not self.rows
         self.show_rows(rows, self._fitted(rows), cursor)
+        if was_empty is not (not rows):
+            self.refresh_bindings()
 
     def go_to(self, item_id: ItemId) -> None:
         """Put the cursor on an item, if it is in the list."""
@@ -160,6 +163,13 @@ class ItemList(RowList[BankRow]):
         """Return the new items that were in view since the last time."""
         painted, self._painted = tuple(self._painted.values()), {}
         return painted
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible: without an item, nothing that is done with one."""
+        without_item = {Act.UNDO, Act.REDO, Act.ADD}
+        needs_item = action == "mark" or (action == "ask" and parameters[0] not in without_item)
+        # Not False: the letter would be typed into another field.
+        return None if needs_item and not self.rows else True
 
     def action_mark(self) -> None:
         """Mark the item at the cursor, or remove its mark, and go on to the next."""

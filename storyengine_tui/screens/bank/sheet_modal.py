@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
 
 NOTHING: Final = "The bank knows of nothing yet that play has changed about this character."
+KEYS_OF_NONE: Final = "u undoes · Esc closes"
 KEYS: Final = "c confirms · e edits · p pins · x rejects · u undoes · Enter shows the proof · Esc closes"
 
 
@@ -48,6 +49,8 @@ class SheetModal(BoxModal[None]):
         super().__init__()
         self._session = session
         self._slot = slot
+        self._outcome = ""
+        """Outcome of the last command, shown in place of the keys."""
         self._item_commands = ItemCommands(self, lambda: session, self._said, kept_text)
 
     def compose(self) -> ComposeResult:
@@ -60,7 +63,7 @@ class SheetModal(BoxModal[None]):
             )
             yield Static("", id="nothing", classes="dialog--text", markup=False)
             yield ItemList(lambda: self._session.snapshot.session, kind=ASPECT, id="sheet")
-            yield Static(KEYS, id="done", classes="dialog--muted", markup=False)
+            yield Static("", id="done", classes="dialog--muted", markup=False)
 
     def on_mount(self) -> None:
         """Read the lines."""
@@ -102,6 +105,7 @@ class SheetModal(BoxModal[None]):
         self._list.show_items(rows)
         nothing.update(Content("" if rows else NOTHING))
         nothing.display = not rows
+        self._show_last_line()
 
     @on(ItemList.Asked)
     def _ask(self, event: ItemList.Asked) -> None:
@@ -119,5 +123,10 @@ class SheetModal(BoxModal[None]):
 
     def _said(self, outcome: str) -> None:
         self._list.unmark()
-        if outcome:
-            self.query_one("#done", Static).update(Content(outcome))
+        self._outcome = outcome or self._outcome
+        self._show_last_line()
+
+    def _show_last_line(self) -> None:
+        """Show what was done; before that, the keys that have a use here."""
+        keys = KEYS if self._list.rows else KEYS_OF_NONE
+        self.query_one("#done", Static).update(Content(self._outcome or keys))

@@ -70,16 +70,18 @@ class HistoryView(CallsView):
         """Return headings and widths; they fit 80 columns, and further ones widen agent and model."""
         # Costs take their room from agent and outcome, and only where there are any.
         cost = COST_WIDTH if self._has_costs else 0
+        # So does a range of high numbers from the outcome.
+        prompt = max([PROMPT_WIDTH, *(len(call_rows.prompt_of(run.calls[0])) for run in self._runs)])
         more = min(MAX_NAME_WIDTH - 15, max(0, self.size.width - 80) // 2)
         return [
             (right("#"), 5),
             (Text(" Agent"), 18 + more - cost // 2),
             (Text(" Model"), 10 + more),
-            (right("Prompt"), PROMPT_WIDTH),
+            (right("Prompt"), prompt),
             (right("Tokens"), 14),
             (right("First"), 8),
             *([(right("Cost"), cost)] if cost else []),
-            (Text(" Outcome"), 17 - (cost - cost // 2)),
+            (Text(" Outcome"), 17 - (cost - cost // 2) - (prompt - PROMPT_WIDTH)),
         ]
 
     def _cells(self, run: CallRun) -> tuple[Text, ...]:

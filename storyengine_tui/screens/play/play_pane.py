@@ -229,7 +229,7 @@ class PlayPane(SessionTab):
             holder=session.holder,
             is_writer=not session.is_read_only,
             can_end=session.can(Command.END_CHAPTER),
-            takes=takes_view(session.snapshot, session.why_not),
+            takes=takes_view(session.snapshot, session.why_not, self.reading.viewpoint),
             hearing=hearing_view.hearing_view(
                 session.snapshot, session.why_not, has_private=self.reading.has_private
             ),

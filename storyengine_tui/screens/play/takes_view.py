@@ -6,6 +6,8 @@ from typing import Final
 
 from core.domain.prompt_range import PromptRange
 from core.domain.session.state_machine import Command
+from core.domain.slot import Slot
+from core.domain.story.event import Role
 from core.engine.changes.canon import newest_events
 from core.storage.snapshot import Snapshot
 
@@ -39,6 +41,8 @@ class TakesView:
     """The take of the newest prompt that counts."""
     count: int = 1
     """Number of takes of the newest prompt."""
+    is_shown: bool = True
+    """Whether the view of the story that is shown has the newest prompt."""
     has_afterthought: bool = False
     """Whether a character added something unasked to the newest prompt."""
     undone: PromptRange | None = None
@@ -49,7 +53,7 @@ class TakesView:
     @property
     def line(self) -> str:
         """The takes and what was undone, in one line; empty while there is neither."""
-        parts = [f"take {self.take} of {self.count}"] if self.count > 1 else []
+        parts = [f"take {self.take} of {self.count}"] if self.count > 1 and self.is_shown else []
         if self.undone is not None:
             parts.append(f"{self.undone.named} {'is' if len(self.undone) == 1 else 'are'} undone")
         line = " · ".join(parts)
@@ -59,7 +63,7 @@ class TakesView:
     def buttons(self) -> tuple[TakeButton, ...]:
         """The buttons beside the line."""
         names: list[tuple[str, str]] = []
-        if self.count > 1:
+        if self.count > 1 and self.is_shown:
             names += [("choose_take(-1)", "←"), ("choose_take(1)", "→")]
         if self.undone is None:
             names.append(("reroll", "Re-roll (F9)"))
@@ -78,15 +82,23 @@ class TakesView:
         return action in self.possible or (False if action == "redo" else None)
 
 
-def takes_view(snapshot: Snapshot, why_not: Callable[[Command], str]) -> TakesView:
-    """Return the takes of a snapshot; `why_not` says why a command is refused, or nothing."""
-    last = snapshot.session.prompt_index
+def takes_view(
+    snapshot: Snapshot, why_not: Callable[[Command], str], viewpoint: Slot | None = None
+) -> TakesView:
+    """Return the takes of a snapshot; `why_not` says why a command is refused, or nothing.
+
+    With a viewpoint what this character has witnessed is shown.
+    """
+    last, newest = snapshot.session.prompt_index, newest_events(snapshot)
+    # Lines of the GM at the same prompt may be heard by others.
+    heard = (viewpoint in event.audience for event in newest if event.role is not Role.SYSTEM)
     take = next((event.take for event in reversed(snapshot.recent) if event.prompt_index == last), 1)
     undone = [event.prompt_index for event in snapshot.undone]
     return TakesView(
         take=take,
         count=max(1, snapshot.take_count(last)) if last else 1,
-        has_afterthought=any(event.is_afterthought for event in newest_events(snapshot)),
+        is_shown=viewpoint is None or any(heard),
+        has_afterthought=any(event.is_afterthought for event in newest),
         undone=PromptRange(undone[0], undone[-1]) if undone else None,
         possible=frozenset(action for action, command in COMMANDS.items() if not why_not(command)),
     )

@@ -1,6 +1,6 @@
 """Searches the chapter, or its whole book: a list that narrows with each letter."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -51,11 +51,13 @@ class SearchScreen(FindScreen[Hit, Hit]):
         Binding("escape", "close", "Back"),
     ]
 
-    def __init__(self, search: Search, *, is_in_book: bool) -> None:
+    def __init__(self, search: Search, is_in_book: Callable[[], Awaitable[bool]]) -> None:
         """Search by `search`; in a chapter that is in no book it is the whole of it."""
         super().__init__()
         self._search = search
-        self._is_in_book = is_in_book
+        self._ask_for_book = is_in_book
+        self._is_in_book = False
+        """Whether the chapter is known to be in a book with others."""
         self._is_wide = False
         self._shown = ("", False)
         """The words that the list is for, and whether it is that of the whole book."""
@@ -65,6 +67,15 @@ class SearchScreen(FindScreen[Hit, Hit]):
         yield Static(self._heading, id="heading", markup=False)
         yield EntryField(placeholder="Words to find", id="find")
         yield from self.compose_list("hits", NOTHING)
+
+    def on_mount(self) -> None:
+        """Offer the whole book where there is one; words can be typed before that is known."""
+        super().on_mount()
+        run_in_background(self, self._look_for_book(), group="book", failed=self._show_trouble)
+
+    async def _look_for_book(self) -> None:
+        self._is_in_book = await self._ask_for_book()
+        self.refresh_bindings()
 
     @property
     def _heading(self) -> str:
@@ -142,15 +153,20 @@ class SearchScreen(FindScreen[Hit, Hit]):
         return (cut(place_of(hit, with_chapter=self._is_wide)), cut(f"{hit.by_meaning}{who}{excerpt}"))
 
 
-async def search_in(engine: "Engine", session_id: SessionId) -> SearchScreen:
-    """Return the search over a chapter; raises StorageError."""
-    book = await engine.library.books.of(session_id)
-    chapters = (session_id,) if book is None else book.chapters
+def search_in(engine: "Engine", session_id: SessionId) -> SearchScreen:
+    """Return the search over a chapter: at once, so that what is typed next is typed there."""
+
+    async def chapters_of_book() -> Sequence[SessionId]:
+        book = await engine.library.books.of(session_id)
+        return (session_id,) if book is None else book.chapters
 
     async def search(text: str, is_wide: bool) -> Searched:
-        return await engine.search(chapters if is_wide else (session_id,), text)
+        return await engine.search(await chapters_of_book() if is_wide else (session_id,), text)
 
-    return SearchScreen(search, is_in_book=len(chapters) > 1)
+    async def is_in_book() -> bool:
+        return len(await chapters_of_book()) > 1
+
+    return SearchScreen(search, is_in_book)
 
 
 def place_of(hit: Hit, *, with_chapter: bool) -> str:

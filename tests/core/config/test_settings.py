@@ -169,6 +169,7 @@ def test_a_file_that_the_system_does_not_open_is_named_with_the_reason(tmp_path:
     with pytest.raises(InvalidSettingsError) as caught:
         load_settings(file)
     assert caught.value.message == f"{file} cannot be read: File name too long."
+    assert caught.value.hint == f"Let the program read {file}, or move it away."
 
 
 @pytest.mark.parametrize(
@@ -214,8 +215,9 @@ def test_the_first_and_the_last_character_may_have_settings_of_their_own(slot: i
 def test_a_configuration_that_is_no_toml_or_no_utf_8_is_named_with_the_reason(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text("[profiles")
-    with pytest.raises(InvalidSettingsError, match=r"config\.toml is not valid TOML"):
+    with pytest.raises(InvalidSettingsError, match=r"config\.toml is not valid TOML") as caught:
         load_settings(file)
+    assert caught.value.hint == f"Fix it in {file}, or move it away."
     file.write_bytes(b'x = "\xff"')
     with pytest.raises(InvalidSettingsError, match="not UTF-8"):
         load_settings(file)

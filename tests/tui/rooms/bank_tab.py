@@ -43,6 +43,12 @@ class Tab:
         return str(self.cell.query_one("#memory-count", Static).content)
 
     @property
+    def offered(self) -> set[str]:
+        """The keys of the list that are possible, by their names."""
+        bindings = self.app.screen.active_bindings.values()
+        return {one.binding.description for one in bindings if one.node is self.items and one.enabled}
+
+    @property
     def bank(self) -> Bank:
         assert self.app.session is not None
         return self.app.session.bank

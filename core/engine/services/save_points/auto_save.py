@@ -17,6 +17,7 @@ class AutoSaver(ListeningTask):
     def __init__(self, writer: SessionWriter, slots: SavePoints) -> None:
         super().__init__(writer)
         self._slots = slots
+        self._newest: MemoryBlock | None = None
 
     async def create_now(self, occasion: str) -> None:
         """Create a save point at once; raise StorageError when it cannot be stored."""
@@ -27,9 +28,17 @@ class AutoSaver(ListeningTask):
         # A window that follows receives this too; only the writer creates the save point.
         if not isinstance(notification, MemoryAppended) or self._writer.lease is None:
             return
-        block = notification.block
-        if block.type is not BlockType.CANON_CORRECTION:
+        block, before = notification.block, self._newest
+        self._newest = block
+        if block.type is not BlockType.CANON_CORRECTION and not _is_same_summary(block, before):
             await self.create_now(_occasion(block))
+
+
+def _is_same_summary(block: MemoryBlock, before: MemoryBlock | None) -> bool:
+    """Whether both are of one summary, which has a block for each audience and is stored as a whole."""
+    if before is None or (block.type, block.first, block.last) != (before.type, before.first, before.last):
+        return False
+    return block.ordinal > before.ordinal
 
 
 def _occasion(block: MemoryBlock) -> str:

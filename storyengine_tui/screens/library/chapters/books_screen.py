@@ -95,7 +95,8 @@ class BooksScreen(ChapterShelf[BookRow]):
         if chapter is None:
             title = cut(book.title, style="bold")
             about = counted(len(book.chapters), "chapter")
-            about += f", {row.archived:,} archived" if row.archived else ""
+            if row.archived:
+                about = f"{row.archived:,} of {len(book.chapters):,} archived"
             return title, Text(about), Text(), cut(book.author)
         number = f"  {book.number_of(chapter.id)}. "
         is_open = is_open_in(self._workspace, chapter)

@@ -30,6 +30,7 @@ NOTHING_FOUND: Final = "No item matches; f and / change the filter."
 NONE_KNOWN: Final = "{name} knows no item of this list; F12 goes on to the next character."
 TALL: Final = 32
 """Rows of a terminal that has one for the titles of the columns."""
+NO_OTHERS: Final = "none is new, confirmed, pinned or taken out"
 LOOKING: Final = "Looking for items that may say the same …"
 NONE_ALIKE: Final = "No two items of this list seem to say the same; d shows all of them again."
 READING: Final = "Reading the bank …"
@@ -60,8 +61,8 @@ class ItemReader:
         """Drop every item, and show no list."""
         self.rows: Sequence[BankRow] | None = None
         """Every item that was read; None before."""
-        self._new = 0
-        """Number of items that the GM has not seen."""
+        self._new = ""
+        """Number of items that the GM has not seen, and their lists, in words."""
         self._failed = ""
         """Failed work for the bank, and where the GM finds it."""
         self._groups: Sequence[Sequence[ItemId]] | None = None
@@ -77,8 +78,8 @@ class ItemReader:
 
     @property
     def told(self) -> tuple[str, str]:
-        """The failed work for the bank, and how many items are new."""
-        return self._failed, f"{self._new:,} new in the bank" if self._new else ""
+        """The failed work for the bank, and how many items are new in which lists."""
+        return self._failed, self._new
 
     @property
     def title(self) -> str:
@@ -92,6 +93,8 @@ class ItemReader:
         """Return how many items show and are marked, and the running work."""
         count = len(self.view.rows)
         items = f"{count:,} {self.wanted}" if self.wanted else counted(count, "item")
+        if self.wanted is Wanted.ALIKE and self._groups is None:
+            items = ""  # They are being looked for.
         marked = f"{self.view.marked_count:,} marked" if self.view.marked_count else ""
         return " · ".join(filter(None, (items, marked, work if self.wanted is not Wanted.NEW else "")))
 
@@ -145,7 +148,7 @@ class ItemReader:
         if self.shown is None:
             return
         words = self._field.value
-        rows = found(self.rows or (), self.shown, self.wanted, self._knower, words)
+        rows = self._found(self.wanted, words)
         self.view.kind = KIND if self.shown is BankList.FACTS else ""
         if self.wanted is Wanted.ALIKE:
             self.view.show_groups(grouped(rows, self._groups or ()))
@@ -158,12 +161,18 @@ class ItemReader:
         self.show_columns()
         self._changed()
 
+    def _found(self, wanted: Wanted, words: str) -> list[BankRow]:
+        """Return the rows of the list that shows, as the character of the viewpoint may know them."""
+        if self.shown is None:
+            return []
+        return found(self.rows or (), self.shown, wanted, self._knower, words)
+
     def _reason_for_none(self, rows: Sequence[BankRow], shown: BankList, words: str) -> str:
         if words.strip() or self.wanted is not Wanted.ALL:
             return NOTHING_FOUND
         if self._knower is not None and found(rows, shown, Wanted.ALL, None, ""):
             return NONE_KNOWN.format(name=self._session().name_of(self._knower))
-        return ALL_OUT if found(rows, shown, Wanted.OUT, None, "") else NOTHING
+        return ALL_OUT if self._found(Wanted.OUT, "") else NOTHING
 
     def next_match(self, step: int) -> None:
         """Go to the list, which has every match."""
@@ -176,11 +185,12 @@ class ItemReader:
         self._columns.update(Content(f" {self.view.header()}"))
 
     def filter(self) -> None:
-        """Show the items of the next filter."""
+        """Show the items of the next filter that has some in this list, and after the last one all."""
         every = [one for one in Wanted if one is not Wanted.ALIKE]
-        here = every.index(self.wanted) if self.wanted in every else -1
-        self.wanted = every[(here + 1) % len(every)]
-        self._outcome = ""
+        following = every[every.index(self.wanted) + 1 :] if self.wanted in every else every
+        has_some = (one for one in following if self._found(one, ""))
+        before, self.wanted = self.wanted, next(has_some, Wanted.ALL)
+        self._outcome = NO_OTHERS if self.wanted is before and self.view.rows else ""
         self.search()
 
     def find_alike(self) -> bool:

@@ -26,7 +26,7 @@ from storyengine_tui.widgets.reading.line_view import LineView
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm
 from storyengine_tui.widgets.reading.row_list import RowList
 
-LISTS: Final = [PanelEntry(one, n, one.value.capitalize()) for n, one in enumerate(BankList, start=3)]
+LISTS: Final = [PanelEntry(one, one.number, one.value.capitalize()) for one in BankList]
 ENTRIES: Final = PanelEntry(MemoryForm.READABLE, 1, "Readable"), PanelEntry(MemoryForm.JSON, 2, "Raw JSON")
 # A shorter name than without lists: all of them fit into 80 columns.
 BANK_ENTRIES: Final = ENTRIES[0], PanelEntry(MemoryForm.JSON, 2, "JSON"), *LISTS

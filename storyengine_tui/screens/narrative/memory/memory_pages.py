@@ -85,13 +85,16 @@ def title_text(viewpoint: str) -> str:
 
 
 def count_text(blocks: Sequence[MemoryBlock], work: str) -> str:
-    """Return how many blocks there are, about which prompts, and what is being done to them."""
+    """Return what is being done to blocks, how many there are, and about which prompts.
+
+    What changes comes first: beside the keys that page the end has no room in 80 columns.
+    """
     if not blocks:
         return ""
     count = counted(len(blocks), "block")
     last = blocks[-1].last
     text = f"{count}, prompts 1–{last:,}" if last else count
-    return f"{text} · {work}" if work else text
+    return f"{work} · {text}" if work else text
 
 
 def found_text(count: int, current: int | None, are_all_shown: bool) -> str:

@@ -5,10 +5,26 @@ from dataclasses import replace
 import pytest
 
 from core.domain.bank.checks import LAST_PROMPT
-from core.domain.bank.details import QuoteDetails
+from core.domain.bank.details import (
+    Details,
+    FactDetails,
+    PersonDetails,
+    PlaceDetails,
+    QuoteDetails,
+    ThreadDetails,
+    TraitDetails,
+)
 from core.domain.errors import IllegalCommandError
 from core.domain.slot import Slot
-from storyengine_tui.screens.bank.bank_rows import BankList, Wanted, cells_of, columns_of, found, rows_of
+from storyengine_tui.screens.bank.bank_rows import (
+    BankList,
+    Wanted,
+    cells_of,
+    columns_of,
+    found,
+    new_here,
+    rows_of,
+)
 from storyengine_tui.screens.bank.item_numbers import (
     NO_PROMPT,
     read_decay,
@@ -27,6 +43,21 @@ def test_a_merged_item_that_counts_again_is_listed_as_one_that_counts() -> None:
         [row] = found(rows, BankList.FACTS, wanted, None, "")
         cells = cells_of(row, new_session(), columns_of(rows, 80, kind=""), sign="")
         assert cells[1] == mark
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        ((), ""),
+        ((FactDetails(), TraitDetails()), "2 new in list 6"),
+        ((PersonDetails(), PlaceDetails()), "2 new in lists 3, 4"),
+        ((PersonDetails(), PlaceDetails(), FactDetails()), "3 new in lists 3, 4, 6"),
+        ((PlaceDetails(), ThreadDetails(), FactDetails()), "3 new in lists 4 to 6"),
+    ],
+)
+def test_new_items_are_counted_with_the_numbers_of_their_lists(kinds: tuple[Details, ...], said: str) -> None:
+    items = [replace(fact(number), details=one) for number, one in enumerate(kinds, start=1)]
+    assert new_here(rows_of(items, {}, 3)) == said
 
 
 def test_a_list_of_quotes_says_who_said_each() -> None:

@@ -50,7 +50,7 @@ async def make_troubled(engine: Engine) -> SessionId:
 async def test_tab_3_says_what_could_not_be_read_until_it_is_retried(desktop: Desktop) -> None:
     async with tab3(desktop, make_troubled) as tab:
         said = "2 parts could not be read, vectors not made, F7"
-        assert tab.count == f"2 items · {said} · 10 new in the bank"
+        assert tab.count == f"2 items · {said} · 10 new in lists 3 to 7"
         await tab.press("1")
         assert said in screen_text(tab.app), "it is not cut off beside the blocks"
         session = tab.app.session

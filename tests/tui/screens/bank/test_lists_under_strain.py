@@ -35,7 +35,7 @@ async def test_of_five_thousand_items_only_those_in_view_are_painted(
 
     monkeypatch.setattr("storyengine_tui.screens.bank.item_list.cells_of", counted)
     async with tab3(desktop, make, shown="6") as tab:
-        assert tab.count == "5,000 items · 5,000 new in the bank"
+        assert tab.count == "5,000 items · 5,000 new in list 6"
         assert len(set(painted)) <= 20
         await tab.press("end", "slash", *"fact 4999")
         assert tab.names == ["Fact 4999"]

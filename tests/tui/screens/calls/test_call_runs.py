@@ -15,13 +15,13 @@ from core.domain.requests.request import Artifact, Usage
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.gateway.embedding_records import EMBEDDING_VERSION
 from storyengine_tui.screens.calls.history_view import PROMPT_WIDTH
-from storyengine_tui.screens.calls.inputs import call_runs
+from storyengine_tui.screens.calls.inputs import call_rows, call_runs
 from storyengine_tui.screens.calls.inputs.call_rows import CallRow, calls_of, facts_of, prompt_of
 from storyengine_tui.screens.calls.inputs.call_runs import CallRun, runs_of
 from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 from tests.core.rooms.simulation import active
 from tests.engine.queue.test_background import work
-from tests.tui.engine_app import Desktop, until
+from tests.tui.engine_app import Desktop, screen_text, until
 from tests.tui.screens.calls.test_calls_screen import artifact, listing, rows
 
 NONE: frozenset[int] = frozenset()
@@ -88,6 +88,18 @@ def test_what_a_character_adds_is_told_with_the_number_of_its_prompt(
 
 def test_no_word_for_a_call_is_cut_off_in_its_column() -> None:
     assert not [spec.word for spec in KIND_SPECS.values() if len(spec.word) > PROMPT_WIDTH]
+
+
+@pytest.mark.anyio
+async def test_the_prompts_of_a_late_summary_are_not_cut_off(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = str(PromptRange(1_288, 1_294))
+    monkeypatch.setattr(call_rows, "prompt_of", lambda _: late)
+    async with listing(desktop, [artifact(1)]) as (pilot, screen):
+        await until(pilot, lambda: rows(screen))
+        assert f" {late} " in screen_text(pilot.app)
+        assert rows(screen)[0][-1] in screen_text(pilot.app)
 
 
 @pytest.mark.anyio

@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Static
 
 from core.domain.errors import ErrorCode, StorageError
+from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot
 from core.domain.story.transcript import PieceKind
@@ -15,12 +16,15 @@ from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.recall.search import Hit, Searched
 from core.engine.recall.texts import texts_of
+from core.engine.services.library.books import BookLibrary
+from core.library.book import Book
 from storyengine_tui.screens.bank.bank_rows import BankList
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory.search_targets import place_of
 from storyengine_tui.screens.play.actions.place_actions import PromptScreen
+from storyengine_tui.screens.play.composer.composer import Composer
 from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.search.search_screen import NOT_FOUND, SearchScreen, place_wanted, search_in
@@ -56,6 +60,36 @@ def cells(screen: SearchScreen) -> list[list[str]]:
     return [[str(cell) for cell in table.get_row_at(row)] for row in range(table.row_count)]
 
 
+async def in_no_book() -> bool:
+    return False
+
+
+@pytest.mark.anyio
+async def test_words_can_be_typed_before_it_is_known_whether_there_is_a_book(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on = asyncio.Event()
+    book_of = BookLibrary.of
+
+    async def slow(library: BookLibrary, session_id: SessionId) -> Book | None:
+        await may_go_on.wait()
+        return await book_of(library, session_id)
+
+    async with desktop.window(tell) as (pilot, app):
+        await until(pilot, lambda: app.session is not None)
+        monkeypatch.setattr(BookLibrary, "of", slow)
+        await pilot.press("ctrl+p", *"search")
+        await until(pilot, lambda: "Find words in the story" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, SearchScreen))
+        await pilot.press(*"brass")
+        screen = app.screen
+        assert isinstance(screen, SearchScreen)
+        await until(pilot, lambda: cells(screen))
+        may_go_on.set()
+        assert all(not area.text for area in app.chapter.query_one(Composer))
+
+
 async def searching(pilot: Pilot[Any], app: Any, words: str) -> SearchScreen:
     await until(pilot, lambda: app.session is not None)
 
@@ -63,7 +97,7 @@ async def searching(pilot: Pilot[Any], app: Any, words: str) -> SearchScreen:
         if hit is not None:
             app.chapter.post_message(place_wanted(hit))
 
-    app.push_screen(await search_in(app.engine, app.session.id), chosen)
+    app.push_screen(search_in(app.engine, app.session.id), chosen)
     await until(pilot, lambda: isinstance(app.screen, SearchScreen))
     await pilot.press(*words)
     assert isinstance(app.screen, SearchScreen)
@@ -223,7 +257,7 @@ async def test_the_list_narrows_as_words_are_typed_and_enter_goes_to_what_they_f
         await until(pilot, lambda: app.screen is app.chapter)
         assert "Search" in {command.title for command in app.get_system_commands(app.screen)}
         # A search that failed is forgotten once one succeeds.
-        screen = SearchScreen(search, is_in_book=False)
+        screen = SearchScreen(search, in_no_book)
         app.push_screen(screen)
         await until(pilot, lambda: app.screen is screen and screen.focused is not None)
         banner = screen.query_one("#trouble", Banner)
@@ -283,7 +317,7 @@ async def test_a_search_that_takes_its_time_says_so(desktop: Desktop) -> None:
         return Searched()
 
     async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
-        screen = SearchScreen(search, is_in_book=False)
+        screen = SearchScreen(search, in_no_book)
         await app.push_screen(screen)
         await pilot.press(*"lamp")
         await until(pilot, lambda: "looking …" in str(screen.query_one("#heading", Static).content))

@@ -13,7 +13,7 @@ from storyengine_tui.screens.calls.inputs.next_input_screen import NextInputScre
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.tui.engine_app import Desktop
+from tests.tui.engine_app import Desktop, screen_text
 from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
 from tests.tui.rooms.play_table import gate as gate
 
@@ -37,12 +37,17 @@ def whose(table: Table) -> str:
     return line.content[0] if line.display else ""
 
 
+async def see_as_next(table: Table) -> None:
+    """Press F12 once."""
+    before = whose(table)
+    await table.pilot.press("f12")
+    await table.until(lambda: whose(table) != before)
+
+
 async def see_as(table: Table, slot: Slot) -> None:
     """Press F12 until the transcript shows the view of that character."""
     for _ in range(slot):
-        before = whose(table)
-        await table.pilot.press("f12")
-        await table.until(lambda before=before: whose(table) != before)
+        await see_as_next(table)
     assert whose(table).startswith(f"{int(slot)} ")
 
 
@@ -107,6 +112,22 @@ async def test_a_view_follows_what_that_character_hears_and_nothing_else(desktop
         assert table.transcript.text == (
             f"{COMMON}\n\n⟨Jonas [/x]⟩ Jonas hears a bell.\n\n4) And all?\n\nMira: I see."
         )
+
+
+async def test_a_view_has_no_takes_of_a_whisper_that_this_character_did_not_hear(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        await table.play("Hello")
+        await table.session.wait(await table.session.submit_prompt(RED, "Psst", heard_by=NOBODY))
+        await table.session.wait(await table.session.takes.reroll())
+        await table.session.scene.narrate("A bell rings.")
+        await table.until(lambda: "Take 2 of 2" in screen_text(table.app))
+        await see_as(table, RED)
+        await table.until(lambda: "Take 2 of 2" in screen_text(table.app))
+        await see_as_next(table)
+        await table.until(lambda: "Take 2 of 2" not in screen_text(table.app))
+        assert "bell" in table.transcript.text
+        await table.pilot.press("escape")
+        await table.until(lambda: "Take 2 of 2" in screen_text(table.app))
 
 
 async def test_a_whisper_does_not_stream_into_the_view_of_another(desktop: Desktop, gate: Gate) -> None:
