@@ -97,6 +97,8 @@ class SessionWriter:
         """Hashes of stored contents and ids of stored calls, oldest first."""
         self._is_outdated = False
         """The stored session may differ from the snapshot: read it before the next decision."""
+        self._has_kept = False
+        """Whether a change is kept beside the store under this lock: to acquire it again stores that."""
         self._lost_epoch = False
         """Another window has written since this one acquired the lock."""
         self._unconfirmed_requests: dict[RequestId, Request] = {}
@@ -256,6 +258,7 @@ class SessionWriter:
                         self._mark_unconfirmed(changes)
                         raise
                     if paid is not None:
+                        self._has_kept = True
                         await paid.keep(self.snapshot)
                     if wait == FIRST_BACKOFF_SECONDS:
                         self.listeners.publish(StorageTrouble(error))
@@ -329,8 +332,8 @@ class SessionWriter:
             self._lock_out(acquired)
             raise SessionLockedError()
         # Every writer gets the next epoch: a gap means that another window wrote in between.
-        self._is_outdated |= acquired.epoch != self.lease.epoch + 1
-        self._lost_epoch = False
+        self._is_outdated |= self._has_kept or acquired.epoch != self.lease.epoch + 1
+        self._lost_epoch = self._has_kept = False
         self.lease = acquired
         return acquired
 
