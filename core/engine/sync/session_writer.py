@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from core.domain.clock import Clock
@@ -42,12 +42,13 @@ class PaidChange:
     decide: Decide
     epoch: int = NO_EPOCH
     """That of the lease under which it is being stored."""
-    _kept: Changes | None = field(default=None, init=False)
+    decided: Changes | None = None
+    """As it is sent: decided once more it would have other ids, and could be stored twice."""
 
-    async def keep(self, snapshot: Snapshot, changes: Changes | None = None) -> None:
+    async def keep(self, snapshot: Snapshot) -> None:
         """Keep it as it was decided, or else as it would be decided on a snapshot."""
-        self._kept = changes or self._kept or self.decide(snapshot)
-        await self._store.keep(self._kept, self.epoch, snapshot.session.updated_at)
+        self.decided = self.decided or self.decide(snapshot)
+        await self._store.keep(self.decided, self.epoch, snapshot.session.updated_at)
 
 
 class AppliesChanges(Protocol):
@@ -96,6 +97,8 @@ class SessionWriter:
         """Hashes of stored contents and ids of stored calls, oldest first."""
         self._is_outdated = False
         """The stored session may differ from the snapshot: read it before the next decision."""
+        self._has_kept = False
+        """Whether a change is kept beside the store under this lock: to acquire it again stores that."""
         self._lost_epoch = False
         """Another window has written since this one acquired the lock."""
         self._unconfirmed_requests: dict[RequestId, Request] = {}
@@ -237,10 +240,14 @@ class SessionWriter:
                     lease = await self._require_lease()
                     if self._is_outdated:
                         changes = None
+                        if paid is not None:
+                            paid.decided = None
                         await self._make_current(lease)
                     if changes is None:
                         await self._know_recent()
                         changes = decide(self.snapshot)
+                    if paid is not None:
+                        paid.decided, paid.epoch = changes, lease.epoch
                     await self._store_and_adopt(changes, lease)
                 except StorageError as error:
                     if not error.is_transient:
@@ -251,7 +258,8 @@ class SessionWriter:
                         self._mark_unconfirmed(changes)
                         raise
                     if paid is not None:
-                        await paid.keep(self.snapshot, changes)
+                        self._has_kept = True
+                        await paid.keep(self.snapshot)
                     if wait == FIRST_BACKOFF_SECONDS:
                         self.listeners.publish(StorageTrouble(error))
                     self._trouble = error
@@ -324,8 +332,8 @@ class SessionWriter:
             self._lock_out(acquired)
             raise SessionLockedError()
         # Every writer gets the next epoch: a gap means that another window wrote in between.
-        self._is_outdated |= acquired.epoch != self.lease.epoch + 1
-        self._lost_epoch = False
+        self._is_outdated |= self._has_kept or acquired.epoch != self.lease.epoch + 1
+        self._lost_epoch = self._has_kept = False
         self.lease = acquired
         return acquired
 

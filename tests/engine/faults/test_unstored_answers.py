@@ -10,7 +10,7 @@ import pytest
 
 from core.domain.ids import SessionId
 from core.domain.requests.request import RequestState
-from core.engine.sync.notifications import StorageTrouble
+from core.engine.sync.notifications import StorageRecovered, StorageTrouble
 from db.store import PostgresStore, open_store
 from tests.engine.windows import GatedModel, listening, play, playable, streaming, window
 from tests.store.servers import PlainServer, plain_server, plain_url
@@ -100,3 +100,26 @@ async def test_where_another_window_went_on_meanwhile_the_call_is_on_record_and_
         assert (await store.contents(session_id, [kept.output_ref]))[kept.output_ref]
     with psycopg.connect(plain_url(plain.url)) as connection:
         check_session(connection, session_id, may_be_late=True)
+
+
+async def test_a_paid_reply_is_stored_once_where_the_server_is_back_before_the_program_ends(
+    plain: PlainServer, tmp_path: Path
+) -> None:
+    model = GatedModel()
+    async with opened(plain, tmp_path) as store:
+        session_id = await playable(store)
+        async with window(store, model, session_id) as session, listening(session) as ears:
+            await streaming(session, ears)
+            await asyncio.to_thread(plain.stop)
+            model.gate.set()
+            await ears.hear(StorageTrouble)
+            await asyncio.to_thread(plain.start)
+            await ears.hear(StorageRecovered)
+            assert session.snapshot.session.prompt_index == 1
+            await play(session, 1)
+        assert not files(tmp_path)
+        assert [event.text for event in await store.log(session_id)][::2] == ["One", "What now, prompt 2?"]
+        assert {request.state for request in await store.requests(session_id)} == {RequestState.DONE}
+    assert len(model.calls) == 2, "the reply was not asked for again"
+    with psycopg.connect(plain_url(plain.url)) as connection:
+        check_session(connection, session_id)
