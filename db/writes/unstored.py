@@ -104,7 +104,7 @@ class UnstoredCommits:
 
     async def _store(self, file: Path, kept: _Kept, lease: WriterLease) -> None:
         calls = {name: rows for name, rows in kept.parameters.items() if name in _CALLS}
-        is_next = _epoch_of(file) == lease.epoch - 1
+        is_next = NO_EPOCH < _epoch_of(file) == lease.epoch - 1
         try:
             is_whole = is_next and kept.since == await self._last_change(lease.session_id)
             for given in (kept.parameters, calls) if is_whole else (calls,):
