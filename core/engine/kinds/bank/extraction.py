@@ -33,6 +33,7 @@ from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
 from core.domain.requests.request import BackgroundRequest
 from core.domain.story.event import Event
+from core.engine.changes.moves import given_up
 from core.engine.kinds.bank.nearest import EarlierBank, Neighbours, earlier_bank
 from core.engine.kinds.bank.requests import analysed_for, mark_of, named_by
 from core.engine.kinds.bank.sorting import Sorted, Sorter
@@ -116,12 +117,13 @@ BEFORE = 3
 
 @dataclass(frozen=True, slots=True)
 class ItemsMade:
-    """Items extracted from a chunk; empty where there was nothing to read."""
+    """Items extracted from a chunk; of one that was not read there are none."""
 
     items: tuple[Item, ...] = ()
+    was_read: bool = True
 
 
-NOTHING = ItemsMade()
+NOT_READ = ItemsMade(was_read=False)
 
 
 class ExtractionHandler(BackgroundHandler[ItemsMade]):
@@ -131,19 +133,22 @@ class ExtractionHandler(BackgroundHandler[ItemsMade]):
         """Read the chunk, unless it is no longer the story as it was asked about, or was read."""
         work = await _work_of(job, request)
         if work is None:
-            return NOTHING, CallRecords()
+            return NOT_READ, CallRecords()
         try:
             return ItemsMade(await work.done()), CallRecords()
         except NoAnswerError as end:
             return end.failed, end.call_records
 
     def settle(self, snapshot: Snapshot, done: BackgroundRequest, made: ItemsMade, now: datetime) -> Changes:
-        """Store the items, unless the chapter keeps no bank any longer; nothing of the story changes.
+        """Store the items; nothing of the story changes.
 
-        They have the time of this outcome: a save point of before has neither it nor them.
+        They have the time of this outcome: a save point of before has neither it nor them. A request is done
+        only when its items are stored: what is done is never read again. One that was not read, or whose
+        chapter keeps no bank any longer, is given up: it may be asked for once more.
         """
-        items = made.items if snapshot.session.keeps_bank else ()
-        items = tuple(replace(item, created_at=now, updated_at=now) for item in items)
+        if not (made.was_read and snapshot.session.keeps_bank):
+            return Changes(session_id=snapshot.session.id, requests=(given_up(done, now),))
+        items = tuple(replace(item, created_at=now, updated_at=now) for item in made.items)
         return Changes(session_id=snapshot.session.id, requests=(done,), items=items)
 
 

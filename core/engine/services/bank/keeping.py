@@ -14,7 +14,7 @@ from core.domain.requests.request import BackgroundRequest
 from core.domain.session.language import Language
 from core.domain.session.state_machine import Command
 from core.domain.story.event import Event
-from core.engine.changes.moves import given_up, move
+from core.engine.changes.moves import given_up, move, with_all_tries
 from core.engine.kinds.bank.requests import Named, extractions, is_extraction, named_by
 from core.engine.queue.background import BackgroundWorker
 from core.engine.recall.reading import chapters_of
@@ -29,9 +29,9 @@ def keep_bank(
 ) -> Changes:
     """Store whether the chapter keeps a memory bank from here on.
 
-    On activation, all memory that was not read before is read, oldest first; `snapshot` must have its memory
-    and `events` canon then. On deactivation, waiting extractions are dropped; extracted items stay, and are
-    recalled again once the bank is switched on.
+    On activation, all memory that was not read before is read, oldest first, also where a reading was stopped
+    or failed; `snapshot` must have its memory and `events` canon then. On deactivation, waiting extractions
+    are dropped; extracted items stay, and are recalled again once the bank is switched on.
     """
     session = move(snapshot, snapshot.session, Command.KEEP_BANK, now)
     if session.keeps_bank is is_on:
@@ -40,7 +40,10 @@ def keep_bank(
         raise ValueError("the memory must be known, as its blocks say what is to be read")
     if is_on:
         known = {*read, *named_by(snapshot.requests)}
-        requests = tuple(extractions(session.id, snapshot.blocks, events, now, known))
+        failed = (
+            with_all_tries(one, now) for one in snapshot.requests if is_extraction(one) and one.has_failed
+        )
+        requests = (*failed, *extractions(session.id, snapshot.blocks, events, now, known))
     else:
         waiting = (one for one in snapshot.requests if is_extraction(one) and not one.is_processing)
         requests = tuple(given_up(one, now) for one in waiting)

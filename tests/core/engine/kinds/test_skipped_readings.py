@@ -1,0 +1,76 @@
+"""A part of the chapter that was not read for the bank, as nothing was to be read then, is read later."""
+
+import asyncio
+
+import pytest
+
+from core.domain.requests.request import RequestState
+from core.engine.engine import Engine
+from core.engine.kinds.bank.requests import is_extraction
+from core.engine.session.session_handle import SessionHandle
+from core.engine.sync.notifications import CallStarted, RequestQueued
+from core.providers.scripted.script import Fault
+from tests.core.rooms.bank_room import answer, calls, extractions, fact, items, read, room, scan
+from tests.core.rooms.killed_window import end_as_killed
+from tests.core.rooms.takes_model import play
+
+pytestmark = pytest.mark.anyio
+
+
+async def _end_as_killed_while_reading(session: SessionHandle) -> None:
+    task = session.keeping._background._task
+    assert task is not None
+    task.cancel()
+    await asyncio.wait({task})
+    await end_as_killed(session)
+
+
+async def test_a_reading_that_a_crash_cut_short_before_the_bank_was_switched_off_is_made_when_it_is_on() -> (
+    None
+):
+    made = room(answer("bank_scan", fault=Fault.HANG))
+    async with made.opened() as session:
+        await play(session, "One?", "Two?", "Three?")
+        await made.heard(CallStarted, lambda call: is_extraction(call.request))
+        await _end_as_killed_while_reading(session)
+    made.provider = room(scan(facts=[fact()])).provider
+    engine = Engine(made.store, made.provider, made.choices, label="command", backoffs=made.waits)
+    await engine.closed(session.id).keep_bank(is_on=False)
+    async with made.opened() as session:
+        await read(session)
+        made_so_far = len(await calls(session))
+        assert await session.keeping.keep(is_on=True) == 1
+        await read(session)
+        assert [item.name for item in await items(session)] == ["The brass key"]
+        assert len(await calls(session)) == made_so_far + 1
+
+
+async def test_what_is_undone_before_it_is_read_is_read_once_it_is_played_again() -> None:
+    made = room(answer("bank_scan", fault=Fault.TIME_OUT, times=1), scan(facts=[fact(prompt=3)]))
+    async with made.opened() as session:
+        await play(session, "One?", "Two?", "Three?")
+        await made.heard(RequestQueued, lambda queued: queued.request.attempts == 1)
+        [waits] = session.keeping.unread
+        await session.takes.undo()
+        await session.keeping._background.retry(waits.id)
+        await read(session)
+        await session.takes.redo()
+        await read(session)
+        assert [item.name for item in await items(session)] == ["The brass key"]
+        states = [one.state for one in await extractions(session)]
+        assert states == [RequestState.CANCELLED, RequestState.DONE]
+
+
+async def test_a_reading_that_was_stopped_because_the_bank_was_switched_off_is_made_when_it_is_on_again() -> (
+    None
+):
+    made = room(answer("bank_scan", fault=Fault.HANG))
+    async with made.opened() as session:
+        await play(session, "One?", "Two?", "Three?")
+        await made.heard(CallStarted, lambda call: is_extraction(call.request))
+        await session.keeping.keep(is_on=False)
+    made.provider = room(scan(facts=[fact()])).provider
+    async with made.opened() as session:
+        assert await session.keeping.keep(is_on=True) == 1
+        await read(session)
+        assert [item.name for item in await items(session)] == ["The brass key"]
