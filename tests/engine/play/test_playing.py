@@ -175,7 +175,7 @@ async def test_a_prompt_that_is_taken_back_in_the_moment_in_which_its_turn_comes
         await session.submit_prompt(Slot.RED, "One")
         second = await session.submit_prompt(Slot.RED, "Two")
         await ears.hear(TextArrived)
-        late = Late(monkeypatch, SessionWriter, "apply_patiently", after=1)  # The first one's settlement.
+        late = Late(monkeypatch, SessionWriter, "apply_patiently")  # Before the second one begins.
         model.gate.set()
         await late.arrived.wait()
         await session.withdraw(second)
