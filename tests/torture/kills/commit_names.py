@@ -49,6 +49,11 @@ def commit_name(changes: Changes) -> str:
         kinds = {"further reply": changes.requests[0].state}
     if any(request.spec.is_background and _is_put_back(request) for request in changes.requests):
         return "work beside the play put back"
+    prompts = [one for one in changes.requests if isinstance(one, ReplyRequest)]
+    if {RequestState.CANCELLED, RequestState.PENDING} <= {one.state for one in prompts}:
+        return "waiting prompt edited"
+    if any(_is_put_back(one) and not one.attempts for one in prompts):
+        return "waiting prompt moved"
     for kind, state in kinds.items():
         return f"{kind} {'begun' if state is RequestState.PROCESSING else state.value}"
     if changes.prompt_blocks is not None:

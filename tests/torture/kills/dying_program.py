@@ -21,6 +21,7 @@ from core.storage.changes import Changes
 from db.embedded.machine.probe import server_processes
 from db.embedded.state import ServerState
 from tests.torture.kills.commit_names import commit_name
+from tests.torture.kills.confirmed_texts import confirm_texts
 from tests.torture.kills.kill_orders import Orders, Point, Victim, append
 
 SHORTENED = "characters left out"
@@ -162,9 +163,6 @@ def install(reaper: Reaper) -> None:
     import db.store
     import db.writes.commit_connection
     import db.writes.writer_lock
-    from core.engine.scene.service import Scene
-    from core.engine.session.session_edits import SessionEdits
-    from core.engine.session.session_handle import SessionHandle
     from db.embedded.server import EmbeddedServer
     from db.queue import PostgresQueue
     from db.store import PostgresStore
@@ -193,17 +191,7 @@ def install(reaper: Reaper) -> None:
     seams.around(db.writes.writer_lock.WriterLease, "aclose", "writer's lock given back")
     seams.around_plain(core.exchange.chapter_file, "write_new", "chapter file written")
     seams.around_plain(core.exchange.chapter_file, "_move_to_free_name", "chapter file named")
-    seams.confirming(
-        PostgresStore,
-        "commit",
-        lambda _, changes, lease: [str(one.payload.get("correction") or "") for one in changes.blocks],
-    )
-    seams.confirming(SessionHandle, "submit_prompt", lambda _, slot, text, **options: [text])
-    seams.confirming(Scene, "narrate", lambda _, text, **options: [text])
-    seams.confirming(Scene, "edit_secrets", lambda _, edited: [secret.text for secret in edited])
-    seams.confirming(SessionEdits, "edit_tab1", lambda _, edit: [edit.world, edit.chapter, edit.title])
-    seams.confirming(SessionEdits, "define_narrative", lambda _, text, words: [text])
-    seams.confirming(SessionEdits, "edit_prompt_blocks", lambda _, made: [one.text for one in made.blocks])
+    confirm_texts(seams)
     _install_library(seams)
     _install_bank(reaper, seams)
     _install_streams(reaper)
@@ -235,6 +223,7 @@ def _install_bank(reaper: Reaper, seams: Seams) -> None:
 
     seams.around(ScriptedEmbedder, "embed", called)
     seams.around(PostgresBank, "put_vectors", "vectors stored")
+    seams.around(PostgresBank, "put_piece_vectors", "vectors of texts stored")
     seams.around(PostgresBank, "put", "items changed")
 
 

@@ -1,8 +1,10 @@
-"""Kills while a memory bank is switched on and a chapter is read for it, while vectors are made, and while
-the GM changes many items, or the language. Each item is there once, with its proof, and no answer is asked
-for again."""
+"""Kills while a memory bank is switched on and a chapter is read for it, while vectors are made, while it is
+switched off with work waiting, and while the GM adds, edits, merges and quotes items, takes that back,
+changes many items, or the language. Each item is there once, with its proof; no answer is asked for again."""
 
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -53,14 +55,30 @@ WHERE session_id = '{}' AND kind IN ('extraction', 'embedding') AND llm_artifact
 _VECTORS: Final = """
 SELECT count(*) FROM bank_vector JOIN bank_item USING (session_id, item_id, version) WHERE session_id = '{}'
 """
-_CHANGED: Final = "SELECT version, validation FROM bank_item WHERE session_id = '{}' ORDER BY item_id"
+_VERSIONS: Final = "SELECT item_id, version FROM bank_item WHERE session_id = '{}'"
 IN_VAIN: Final = 2
 _CALLS: Final = ("scan", "match", "update", "vectors")
 _READ: Final = Operation(
     ("operation", "keep bank", "{}"),
     ("extraction", "bank", "scan", "match", "update", "call on record", "embedding", "vectors"),
 )
-_CHANGE: Final = Operation(("operation", "change items", "{}"), ("items changed",))
+_SETTLE: Final = ("operation", "settle", "{}")
+_STOP: Final = Operation(
+    ("operation", "stop keeping", "{}"), ("bank switched off",), before=(("bank", "on", "{}"),)
+)
+_ITEMS_CHANGED: Final = ("items changed",)
+_MERGE: Final = ("operation", "merge items", "{}")
+_UNDO: Final = ("bank", "undo", "{}")
+_CHANGES: Final = {
+    Operation(("operation", "change items", "{}"), _ITEMS_CHANGED): None,
+    Operation(("operation", "add item", "{}"), _ITEMS_CHANGED): 1,
+    Operation(("operation", "edit item", "{}"), _ITEMS_CHANGED): 1,
+    Operation(("operation", "keep quote", "{}"), _ITEMS_CHANGED): 1,
+    Operation(_MERGE, _ITEMS_CHANGED, after=(_UNDO,)): 2,
+    Operation(_UNDO, _ITEMS_CHANGED, before=(_MERGE,)): 2,
+    Operation(("bank", "redo", "{}"), _ITEMS_CHANGED, before=(_MERGE, _UNDO), after=(_UNDO,)): 2,
+}
+"""How many items each changes; None: all there are."""
 _TELL: Final = Operation(("operation", "change language", "{}"), ("session stored",))
 _TOLD_IN: Final = "SELECT language FROM session WHERE id = '{}'"
 
@@ -74,16 +92,21 @@ def kill_bank(torturer: Torturer, most: int | None = None) -> None:
     name, file = session_called(torturer, TITLE), torturer.home.work / "banked.json"
     give(torturer, (("export", name, "--out", str(file)),), name)
     first = _copy(torturer, str(file))
-    left = points_of(torturer, (_READ,), first, None if most is None else max(1, most * 3 // 4))
+    left = points_of(torturer, (_READ,), first, None if most is None else max(1, most // 2))
     _require_read(torturer, first)
-    for point in left[_READ]:
-        if not any(_kill_reading(torturer, point, str(file)) for _ in range(MOST_RUNS_IN_VAIN)):
-            torturer.figures.unreached.append(point)
-    changes = {_CHANGE: _kill_change, _TELL: _kill_telling}
-    left = points_of(torturer, tuple(changes), first, None if most is None else max(2, most // 4))
-    for operation, kill in changes.items():
-        for point in left[operation]:
-            if not any(kill(torturer, point, first) for _ in range(MOST_RUNS_IN_VAIN)):
+    left |= points_of(
+        torturer, (_STOP,), _copy(torturer, str(file)), None if most is None else max(1, most // 8)
+    )
+    left |= points_of(torturer, (*_CHANGES, _TELL), first, None if most is None else max(2, most * 3 // 8))
+    kills: dict[Operation, Callable[[Point], bool]] = {
+        _READ: lambda point: _kill_reading(torturer, point, str(file)),
+        _STOP: lambda point: _kill_switching_off(torturer, point, str(file)),
+        _TELL: lambda point: _kill_telling(torturer, point, first),
+    }
+    for operation, points in left.items():
+        kill = kills.get(operation, partial(_kill_change, torturer, operation, session_id=first))
+        for point in points:
+            if not any(kill(point) for _ in range(MOST_RUNS_IN_VAIN)):
                 torturer.figures.unreached.append(point)
     end_played(torturer, first)
 
@@ -116,17 +139,46 @@ def _kill_reading(torturer: Torturer, point: Point, file: str) -> bool:
     return bool(done.killed)
 
 
+def _kill_switching_off(torturer: Torturer, point: Point, file: str) -> bool:
+    """Kill while a bank is switched off before it is read; then it asks nothing, and on again it is read."""
+    session_id = _copy(torturer, file)
+    give(torturer, _STOP.before, session_id)
+    ended, done = torturer.run([point], *of(_STOP.command, session_id), most_turns=1)
+    torturer.look(only=UUID(session_id))
+    reports = [done]
+    with served(torturer) as url:
+        [(is_kept, _)] = rows(url, _WORK.format(session_id))
+    assert ended.returncode or not is_kept, "it says that it is switched off, and it is not"
+    if is_kept:
+        reports += give(torturer, (_STOP.command,), session_id)
+    reports += give(torturer, (_SETTLE,), session_id)
+    with served(torturer) as url:
+        [(is_kept, work)] = rows(url, _WORK.format(session_id))
+    assert isinstance(work, list)
+    assert not is_kept
+    assert not {"pending", "processing"}.intersection(work), work
+    reports += give(torturer, (_READ.command,), session_id)
+    _require_read(torturer, session_id)
+    _require_paid(torturer, reports, session_id, in_vain=IN_VAIN + 1)
+    torturer.look(only=UUID(session_id))
+    return bool(done.killed)
+
+
 def _require_read(torturer: Torturer, session_id: str) -> None:
     """Both chunks are read, every item is there once, and each has its vector."""
     with served(torturer) as url:
         [(is_kept, work)] = rows(url, _WORK.format(session_id))
-        assert (is_kept, work) == (True, ["done", "done"]), work
+        assert isinstance(work, list)
+        read = [state for state in work if state != "cancelled"]
+        assert (is_kept, read) == (True, ["done", "done"]), work
         found = Counter(text for (text,) in rows(url, _ITEMS.format(session_id)))
         assert found == _KEPT, f"{found} is in the bank"
         assert rows(url, _VECTORS.format(session_id)) == [(sum(found.values()),)], "a vector for each item"
 
 
-def _require_paid(torturer: Torturer, reports: list[Report], session_id: str) -> None:
+def _require_paid(
+    torturer: Torturer, reports: list[Report], session_id: str, *, in_vain: int = IN_VAIN
+) -> None:
     """No answer that is stored was asked for again.
 
     One kill loses the call that was made, and where that was for vectors the scan as well whose findings are
@@ -136,21 +188,24 @@ def _require_paid(torturer: Torturer, reports: list[Report], session_id: str) ->
         [(stored,)] = rows(url, _ANSWERS.format(session_id))
     assert isinstance(stored, int)
     calls = sum(report.calls.count(kind) for report in reports for kind in _CALLS)
-    assert calls <= stored + IN_VAIN, f"{calls} calls for {stored} answers"
+    assert calls <= stored + in_vain, f"{calls} calls for {stored} answers"
 
 
-def _kill_change(torturer: Torturer, point: Point, session_id: str) -> bool:
-    """Kill while all items are changed: each has its next version, or none has."""
-    before = _changed(torturer, session_id)
-    ended, done = torturer.run([point], *of(_CHANGE.command, session_id), most_turns=1)
+def _kill_change(torturer: Torturer, operation: Operation, point: Point, session_id: str) -> bool:
+    """Kill while items are changed: each of them has its next version, or none has."""
+    give(torturer, operation.before, session_id)
+    before = _versions(torturer, session_id)
+    ended, done = torturer.run([point], *of(operation.command, session_id), most_turns=1)
     torturer.look(only=UUID(session_id))
-    now = _changed(torturer, session_id)
-    steps = {new[0] - old[0] for old, new in zip(before, now, strict=True)}
-    assert steps in ({0}, {1}), f"some of the items were changed: {before} became {now}"
-    assert ended.returncode or steps == {1}, "it says that it is done, and it is not"
-    if steps == {0}:
-        give(torturer, (_CHANGE.command,), session_id)
-        assert {row[1] for row in _changed(torturer, session_id)} != {row[1] for row in before}
+    now = _versions(torturer, session_id)
+    assert ended.returncode or now != before, "it says that it is done, and it is not"
+    if now == before:
+        give(torturer, (operation.command,), session_id)
+        now = _versions(torturer, session_id)
+    changed = [version - before.get(item, 0) for item, version in now.items() if version != before.get(item)]
+    wanted = _CHANGES[operation]
+    assert changed == [1] * (len(now) if wanted is None else wanted), f"{before} became {now}"
+    give(torturer, operation.after, session_id)
     return bool(done.killed)
 
 
@@ -174,6 +229,6 @@ def _told_in(torturer: Torturer, session_id: str) -> object:
     return language
 
 
-def _changed(torturer: Torturer, session_id: str) -> list[tuple[int, str]]:
+def _versions(torturer: Torturer, session_id: str) -> dict[object, int]:
     with served(torturer) as url:
-        return rows(url, _CHANGED.format(session_id))  # type: ignore[return-value]  # the columns are not null
+        return dict(rows(url, _VERSIONS.format(session_id)))  # type: ignore[arg-type]  # two columns, not null

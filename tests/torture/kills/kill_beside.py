@@ -1,6 +1,7 @@
 """Kills in the engine room: prompts to several, additions and strikes, who is silent or away, proposals for a
-text and for a character, a queue that is paused, and work beside the play that makes room. What was begun can
-be finished, and an answer that is stored is not asked for again."""
+text and for a character, a queue that is paused, prompts in it that are moved, edited and taken back, and
+work beside the play that makes room. What was begun can be finished, and an answer that is stored is not
+asked for again."""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +26,8 @@ SELECT (SELECT COALESCE(bool_or(is_paused), false) FROM queue_state),
     (SELECT count(*) FROM llm_request WHERE session_id = id AND kind IN ('assist', 'heartbeat', 'gaps')
         AND state = 'done'),
     (SELECT count(*) FROM llm_request WHERE session_id = id AND kind = 'reply'
-        AND state IN ('pending', 'processing', 'failed'))
+        AND state IN ('pending', 'processing', 'failed')),
+    (SELECT array_agg((slot, text)::text ORDER BY slot) FROM unsent_text WHERE session_id = id)
 FROM session WHERE id = '{}'
 """
 """Whether the queue is paused, and what the operations change in the session."""
@@ -78,7 +80,15 @@ _ROUND: Final = (
     ),
     Operation(("operation", "pause", "{}"), ("queue paused",)),
     Operation(("operation", "resume", "{}"), ("queue resumed",), before=(("operation", "pause", "{}"),)),
-    Operation(("operation", "ask paused", "{}"), ("reply",), before=(("operation", "pause", "{}"),)),
+    *(
+        Operation(("operation", name, "{}"), kinds, before=(("operation", "pause", "{}"),))
+        for name, kinds in (
+            ("ask paused", ("reply",)),
+            ("move up", ("waiting prompt moved",)),
+            ("edit waiting", ("waiting prompt edited",)),
+            ("recall", ("reply cancelled",)),
+        )
+    ),
 )
 
 

@@ -1,5 +1,6 @@
 """Kills while memory goes back with a prompt, or is made anew: takes, undo and redo of the last prompt of a
-chunk, a block rebuilt and edited, a branch with memory; and while a partial reply is kept."""
+chunk, a reply corrected by hand, a block rebuilt and edited, a canon lock pinned and struck, a branch with
+memory; and while a partial reply is kept."""
 
 from uuid import UUID
 
@@ -15,13 +16,13 @@ from tests.torture.operations.operations import CUT_OFF
 TITLE, CHUNK = "Remembered", 7
 REPLIES = f'[[reply]]\nmatch = {{ schema = "text", last = "{CUT_OFF}" }}\nfault = "cut"\n'
 _STATE = (
-    "SELECT prompt_index, boundary, canon_version,"
+    "SELECT prompt_index, boundary, canon_version, pinned, struck,"
     " (SELECT array_agg(take ORDER BY prompt_index) FROM canon WHERE session_id = id),"
     " (SELECT count(*) FROM event WHERE session_id = id),"
     " (SELECT count(*) FROM memory_block WHERE session_id = id), (SELECT count(*) FROM session)"
     " FROM session WHERE id = '{}'"
 )
-"""What counts in the session, how much its log and its memory hold, and how many sessions exist."""
+"""What counts in the session and is pinned, how much its log and memory hold, and how many sessions exist."""
 _ELSEWHERE = ("pen connects", "memory loaded", "writer's lock given back")
 """Steps at which other commands are killed: before an action has stored anything, or after all of it."""
 
@@ -29,6 +30,7 @@ _ELSEWHERE = ("pen connects", "memory loaded", "writer's lock given back")
 ROUND = (
     Operation(("operation", "rebuild", "{}")),
     Operation(("operation", "edit", "{}")),
+    Operation(("operation", "mark lock", "{}")),
     # The command ends with the reply, when the summary that is due then has just begun, or not yet.
     Operation(
         ("reroll", "{}"), after=(("operation", "settle", "{}"),), until="take stored, memory withdrawn: after"
@@ -37,6 +39,11 @@ ROUND = (
     Operation(("take", "{}", "1"), after=(("operation", "settle", "{}"),)),
     Operation(("undo", "{}")),
     Operation(("redo", "{}"), after=(("operation", "settle", "{}"),)),
+    Operation(
+        ("operation", "correct reply", "{}"),
+        after=(("operation", "settle", "{}"),),
+        until="take stored, memory withdrawn: after",
+    ),
     Operation(
         ("operation", "keep", "{}"), before=(("operation", "break off", "{}"),), after=(("undo", "{}"),)
     ),
@@ -106,7 +113,7 @@ def _state(torturer: Torturer, session_id: str) -> tuple[object, ...]:
 
 def _require_boundary(torturer: Torturer, session_id: str) -> None:
     """Every prompt of the chunk counts once, and all of them are in memory."""
-    prompts, boundary, _, takes, *_ = _state(torturer, session_id)
+    prompts, boundary, _, _, _, takes, *_ = _state(torturer, session_id)
     assert (prompts, boundary) == (CHUNK, CHUNK)
     assert isinstance(takes, list)
     assert len(takes) in (CHUNK, CHUNK + 1), "a prompt that was undone can be redone"

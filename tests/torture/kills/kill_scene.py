@@ -17,7 +17,7 @@ SELECT prompt_index, boundary, present,
     (SELECT count(*) FROM event WHERE session_id = id AND metadata ? 'secret'),
     (SELECT count(*) FROM secret WHERE session_id = id),
     (SELECT array_agg(status ORDER BY prompt_index) FROM event_status WHERE session_id = id),
-    (SELECT blocks::text FROM prompt_blocks WHERE session_id = id),
+    (SELECT blocks::text FROM prompt_blocks WHERE session_id = id), title,
     (SELECT array_agg(take ORDER BY prompt_index) FROM canon WHERE session_id = id)
 FROM session WHERE id = '{}'
 """
@@ -47,6 +47,7 @@ _SCENE: Final = (
     Operation(("operation", "write block", "{}"), ("prompt blocks stored",)),
     Operation(("operation", "begin scene", "{}"), ("line stored",)),
     Operation(("operation", "turn", "{}"), ("session stored",)),
+    Operation(("operation", "retitle", "{}"), ("session stored",)),
     Operation(("operation", "hide", "{}"), ("secrets stored",)),
     Operation(("operation", "reveal", "{}"), ("secret revealed",), before=(("operation", "hide", "{}"),)),
     Operation(

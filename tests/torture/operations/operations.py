@@ -14,6 +14,7 @@ from core.domain.slot import Slot
 from core.domain.story.context_status import status_of
 from core.domain.story.memory import BlockType, compact_json
 from core.domain.story.secret import Secret
+from core.engine.services.takes.commands import LockMark
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.gate import unlocked
@@ -24,6 +25,10 @@ from tests.torture.operations.operations_of_library import OPERATIONS_OF_LIBRARY
 
 CUT_OFF: Final = "Cut the reply to this off."
 """A prompt whose reply the replies of a torture break off in the middle."""
+
+
+LOCK: Final = "The lamp of the tower stays dark."
+"""A canon lock that the GM marks."""
 
 
 async def operation(name: str, session: str) -> None:
@@ -83,6 +88,24 @@ async def _edit(session: SessionHandle) -> None:
     block = [one for one in await session.reads.memory_blocks() if one.type is BlockType.TURN_DELTA][-1]
     where = {"where": f"Revision {block.revision} was not here.", "notable_environment_changes": []}
     await session.takes.edit_block(block.last, compact_json({**block.payload, "location_updates": where}))
+
+
+async def _correct_reply(session: SessionHandle) -> None:
+    """Write the newest reply by hand."""
+    await session.takes.correct_reply(f"I was never at {new_uuid()}.")
+
+
+async def _mark_lock(session: SessionHandle) -> None:
+    """Pin a canon lock; strike it where it is pinned, and leave it to its block where it is struck."""
+    kept = session.snapshot.session
+    mark = (
+        LockMark.STRUCK if LOCK in kept.pinned else LockMark.PLAIN if LOCK in kept.struck else LockMark.PINNED
+    )
+    await session.takes.mark_lock(LOCK, mark)
+
+
+async def _retitle(session: SessionHandle) -> None:
+    await session.edits.retitle(f"On a stage by {new_uuid()}")
 
 
 async def _break_off(session: SessionHandle) -> None:
@@ -185,6 +208,9 @@ OPERATIONS: Final[dict[str, Callable[[SessionHandle], Awaitable[None]]]] = {
     "ask again": _ask_again,
     "rebuild": _rebuild,
     "edit": _edit,
+    "correct reply": _correct_reply,
+    "mark lock": _mark_lock,
+    "retitle": _retitle,
     "break off": _break_off,
     "keep": _keep,
     "tell": _tell,

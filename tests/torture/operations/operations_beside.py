@@ -8,7 +8,7 @@ from typing import Final
 
 from core.agents.assist import AssistRequest, Field, SuggestedText, Task
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.ids import new_uuid
+from core.domain.ids import RequestId, new_uuid
 from core.domain.requests.request import ReplyRequest, Request, RequestState
 from core.domain.slot import Slot
 from core.engine.changes.canon import newest_events
@@ -31,9 +31,14 @@ def require_done(request: Request) -> None:
         raise StoryEngineError(request.error_code or ErrorCode.LLM_CANCELLED, request.error_message)
 
 
+async def send(session: SessionHandle, slot: Slot, text: str, then: tuple[Slot, ...] = ()) -> RequestId:
+    """Send a prompt that nobody typed: what waits in its composer stays there."""
+    return await session.submit_prompt(slot, text, then=then, is_typed=False)
+
+
 async def _ask_both(engine: Engine, session: SessionHandle) -> None:
     text = f"What do you both say to {new_uuid()}?"
-    require_done(await session.wait(await session.submit_prompt(Slot.RED, text, then=(Slot.ORANGE,))))
+    require_done(await session.wait(await send(session, Slot.RED, text, then=(Slot.ORANGE,))))
     await _answer_further(session)
 
 
@@ -46,7 +51,7 @@ async def _answer_further(session: SessionHandle) -> None:
 
 async def _cut_second(engine: Engine, session: SessionHandle) -> None:
     """Send a prompt to two, of which the second one's reply breaks off."""
-    require_done(await session.wait(await session.submit_prompt(Slot.RED, CUT_SECOND, then=(Slot.ORANGE,))))
+    require_done(await session.wait(await send(session, Slot.RED, CUT_SECOND, then=(Slot.ORANGE,))))
     further = session.snapshot.further_reply
     assert further is not None
     assert (await session.wait(further.id)).has_failed
@@ -60,7 +65,7 @@ async def _leave_out(engine: Engine, session: SessionHandle) -> None:
 
 async def _speak_up(engine: Engine, session: SessionHandle) -> None:
     """Send a prompt, let the character that answers it add something, and wait for the addition."""
-    request = await session.submit_prompt(Slot.RED, f"Is that all, {new_uuid()}?")
+    request = await send(session, Slot.RED, f"Is that all, {new_uuid()}?")
     require_done(await session.wait(request))
     await session.afterthoughts.choose_speakers((Slot.RED, Slot.ORANGE))
     await until(session, lambda: _additions(session) > 0)
@@ -73,7 +78,7 @@ async def _strike(engine: Engine, session: SessionHandle) -> None:
 async def _point_out(engine: Engine, session: SessionHandle) -> None:
     """Ask the character that was silent in the last prompt whether it asks for a word."""
     for slot in (Slot.ORANGE, Slot.RED):
-        require_done(await session.wait(await session.submit_prompt(slot, f"Speak, {new_uuid()}.")))
+        require_done(await session.wait(await send(session, slot, f"Speak, {new_uuid()}.")))
     await session.scene.set_hint(1)
     await session.heartbeats.hints()
     await until(session, lambda: not session.snapshot.background)
@@ -92,7 +97,7 @@ async def _make_room(engine: Engine, session: SessionHandle) -> None:
     """Ask for a proposal, and send a prompt that needs its place: the proposal is made after the reply."""
     async with _proposed(session, HANGS) as proposal:
         await until(session, lambda: _is_called(engine) or proposal.done())
-        request = await session.submit_prompt(Slot.RED, f"Make room for {new_uuid()}.")
+        request = await send(session, Slot.RED, f"Make room for {new_uuid()}.")
         require_done(await session.wait(request))
         await proposal
 
@@ -135,11 +140,39 @@ async def _resume(engine: Engine, session: SessionHandle) -> None:
 
 
 async def _ask_paused(engine: Engine, session: SessionHandle) -> None:
+    await _waiting(engine, session)
+
+
+async def _waiting(engine: Engine, session: SessionHandle) -> RequestId:
     """Send a prompt while the queue is paused: it waits."""
     await engine.queue.entries()  # asks the database whether it is paused
-    request_id = await session.submit_prompt(Slot.RED, f"Wait for {new_uuid()}.")
+    request_id = await send(session, Slot.RED, f"Wait for {new_uuid()}.")
     [waits] = [one for one in session.snapshot.open_prompts if one.id == request_id]
     assert waits.state is RequestState.PENDING
+    return request_id
+
+
+async def _move_up(engine: Engine, session: SessionHandle) -> None:
+    """Send two prompts while the queue is paused, and let the second one go first."""
+    first, second = [await _waiting(engine, session) for _ in range(2)]
+    assert await engine.queue.move_up(second)
+    assert [one.id for one in sorted(session.snapshot.open_prompts, key=lambda one: one.order)] == [
+        second,
+        first,
+    ]
+
+
+async def _edit_waiting(engine: Engine, session: SessionHandle) -> None:
+    """Send a prompt while the queue is paused, and add to its text."""
+    waits = await _waiting(engine, session)
+    [prompt] = [one for one in session.snapshot.open_prompts if one.id == waits]
+    await engine.queue.edit(waits, f"{prompt.text} And be quick, {new_uuid()}.")
+
+
+async def _recall(engine: Engine, session: SessionHandle) -> None:
+    """Send two prompts while the queue is paused, and take both back into their composer."""
+    texts = [await _waiting(engine, session) for _ in range(2)]
+    assert len(await engine.queue.recall(session.id)) == len(texts)
 
 
 async def _tidy(engine: Engine, session: SessionHandle) -> None:
@@ -148,8 +181,8 @@ async def _tidy(engine: Engine, session: SessionHandle) -> None:
     await session.afterthoughts.choose_speakers((), is_on=False)
     await session.scene.set_hint(0)
     await session.wait_idle()
-    for failed in session.snapshot.failed(ReplyRequest):
-        require_done(await session.wait(await session.retry(failed.id)))
+    while failed := session.snapshot.failed(ReplyRequest):  # one that is sent again may replace the others
+        require_done(await session.wait(await session.retry(failed[0].id)))
     await _answer_further(session)
     await until(session, lambda: not session.snapshot.background)
     while _additions(session):
@@ -182,5 +215,8 @@ OPERATIONS_BESIDE: Final[dict[str, Callable[[Engine, SessionHandle], Awaitable[N
     "pause": _pause,
     "resume": _resume,
     "ask paused": _ask_paused,
+    "move up": _move_up,
+    "edit waiting": _edit_waiting,
+    "recall": _recall,
     "tidy": _tidy,
 }

@@ -56,7 +56,8 @@ _KEPT: dict[str, LiteralString] = {
     "artifact": "SELECT session_id, artifact_id, md5(to_jsonb(llm_artifact)::text) FROM llm_artifact",
 }
 _TEXTS: LiteralString = """
-SELECT text FROM event WHERE role <> 'agent'
+SELECT text FROM event WHERE role <> 'agent' OR metadata->>'origin' = 'corrected'
+UNION ALL SELECT content->>'text' FROM bank_revision
 UNION ALL SELECT text FROM secret
 UNION ALL SELECT text FROM llm_request WHERE state IN ('pending', 'processing', 'failed')
 UNION ALL SELECT text FROM unsent_text
