@@ -31,4 +31,3 @@ def confirm_texts(seams: "Seams") -> None:
     seams.confirming(SessionEdits, "edit_prompt_blocks", lambda _, made: [one.text for one in made.blocks])
     seams.confirming(Bank, "add", lambda _, session, added: [added.text])
     seams.confirming(Bank, "edit", lambda _, item, typed: [typed.text])
-    seams.confirming(Bank, "quote", lambda _, session, event, words: [words])

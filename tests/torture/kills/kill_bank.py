@@ -62,7 +62,7 @@ _READ: Final = Operation(
     ("operation", "keep bank", "{}"),
     ("extraction", "bank", "scan", "match", "update", "call on record", "embedding", "vectors"),
 )
-_SETTLE: Final = ("operation", "settle", "{}")
+_WORK_OFF: Final = ("operation", "work off", "{}")
 _STOP: Final = Operation(
     ("operation", "stop keeping", "{}"), ("bank switched off",), before=(("bank", "on", "{}"),)
 )
@@ -151,7 +151,8 @@ def _kill_switching_off(torturer: Torturer, point: Point, file: str) -> bool:
     assert ended.returncode or not is_kept, "it says that it is switched off, and it is not"
     if is_kept:
         reports += give(torturer, (_STOP.command,), session_id)
-    reports += give(torturer, (_SETTLE,), session_id)
+    [settled] = give(torturer, (_WORK_OFF,), session_id)
+    assert not settled.calls, "a bank that is switched off asks nothing"
     with served(torturer) as url:
         [(is_kept, work)] = rows(url, _WORK.format(session_id))
     assert isinstance(work, list)

@@ -27,6 +27,11 @@ async def _stop_keeping(engine: Engine, session: SessionHandle) -> None:
     await session.keeping.keep(is_on=False)
 
 
+async def _work_off(engine: Engine, session: SessionHandle) -> None:
+    """Wait until no work beside the play is left."""
+    await until(session, lambda: not session.snapshot.background)
+
+
 async def _change(engine: Engine, session: SessionHandle) -> None:
     """Confirm all items in one change, or take that back."""
     items = await session.bank.items(with_all=True)
@@ -82,6 +87,7 @@ async def _tell_in(engine: Engine, session: SessionHandle) -> None:
 OPERATIONS_OF_BANK: Final[dict[str, Callable[[Engine, SessionHandle], Awaitable[None]]]] = {
     "keep bank": _keep,
     "stop keeping": _stop_keeping,
+    "work off": _work_off,
     "change items": _change,
     "add item": _add,
     "edit item": _edit,
