@@ -72,8 +72,9 @@ class RowMapping(Generic[T]):
     @cached_property
     def _fields(self) -> tuple[list[tuple[str, str]], list[tuple[str, str, Form]]]:
         """The fields whose values are the same in a row, and those that have another form there."""
-        types = get_type_hints(self._kind)
-        names = [one.name for one in fields(self._kind) if one.name not in self._beside]  # type: ignore[arg-type]
+        kind: Any = self._kind  # a dataclass, which a type variable cannot say
+        types = get_type_hints(kind)
+        names = [one.name for one in fields(kind) if one.name not in self._beside]
         forms = {name: self._forms.get(name) or _form_of(types[name]) for name in names}
         plain = [(name, self._columns.get(name, name)) for name, form in forms.items() if form is None]
         formed = [(name, self._columns.get(name, name), form) for name, form in forms.items() if form]

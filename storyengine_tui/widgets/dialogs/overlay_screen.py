@@ -79,7 +79,7 @@ class BoxModal(OverlayModal[ScreenResultType]):
     CSS_PATH = Path(__file__).with_name("dialog.tcss")
 
     def compose_answers(self, label: str, name: str) -> ComposeResult:
-        """Compose the place of a refusal, of which there is none yet, and the two answers."""
+        """Compose the line for a refusal, which is hidden at first, and the two answers."""
         refused = Static(id="refused", classes="dialog--text", markup=False)
         refused.display = False
         yield refused

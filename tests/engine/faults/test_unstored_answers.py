@@ -36,12 +36,11 @@ def files(folder: Path) -> list[Path]:
     return sorted((folder / "unstored").glob("*"))
 
 
-async def end_in_an_outage(
-    plain: PlainServer, folder: Path, session_id: SessionId, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Let the server go away while a reply comes, and the program end before the server is back."""
+async def end_in_an_outage(plain: PlainServer, folder: Path, monkeypatch: pytest.MonkeyPatch) -> SessionId:
+    """Stop the server while a reply comes, end the program before it is back; return the chapter."""
     model = GatedModel()
     async with opened(plain, folder) as store:
+        session_id = await playable(store)
         with monkeypatch.context() as patience:
             patience.setattr("core.engine.session.open_session.CLOSE_TIMEOUT_SECONDS", 0.1)
             patience.setattr("core.engine.queue.worker.Worker.patience", 0.1)
@@ -54,14 +53,13 @@ async def end_in_an_outage(
                 assert len(files(folder)) == 1
     await asyncio.to_thread(plain.start)
     assert len(model.calls) == 1
+    return session_id
 
 
 async def test_a_paid_reply_is_in_the_story_although_the_program_ended_before_the_server_was_back(
     plain: PlainServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with opened(plain, tmp_path) as store:
-        session_id = await playable(store)
-    await end_in_an_outage(plain, tmp_path, session_id, monkeypatch)
+    session_id = await end_in_an_outage(plain, tmp_path, monkeypatch)
     [file] = files(tmp_path)
     assert file.stat().st_mode & 0o777 == 0o600
     async with opened(plain, tmp_path) as store:
@@ -82,9 +80,7 @@ async def test_a_paid_reply_is_in_the_story_although_the_program_ended_before_th
 async def test_where_another_window_went_on_meanwhile_the_call_is_on_record_and_the_story_as_it_is(
     plain: PlainServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with opened(plain, tmp_path) as store:
-        session_id = await playable(store)
-    await end_in_an_outage(plain, tmp_path, session_id, monkeypatch)
+    session_id = await end_in_an_outage(plain, tmp_path, monkeypatch)
     async with opened(plain, None) as elsewhere, window(elsewhere, session_id=session_id) as session:
         assert list(session.snapshot.unsent.values()) == ["One"]
         await play(session, 1)

@@ -109,7 +109,7 @@ async def test_where_the_same_writer_went_on_the_calls_alone_are_stored(url: str
 async def test_where_the_session_has_changed_since_the_calls_alone_are_stored(
     url: str, tmp_path: Path
 ) -> None:
-    """A commit of which nobody knew whether it was stored may have been, under the same lease."""
+    """A commit whose answer was lost may have been stored under the same lease."""
     async with start(url, tmp_path) as store:
         session, lease = await locked_session(store)
         changes = await called(store, session, lease)
@@ -118,6 +118,22 @@ async def test_where_the_session_has_changed_since_the_calls_alone_are_stored(
         await fail(store, changes, lease)
         await lease.aclose()
         lease = await taken(store, session.id)
+        assert not await store.log(session.id)
+        assert list(await store.artifacts(session.id)) == list(changes.artifacts)
+        await lease.aclose()
+
+
+async def test_calls_that_no_lease_was_held_for_are_stored_alone_by_the_first_writer(
+    url: str, tmp_path: Path
+) -> None:
+    async with start(url, tmp_path) as store:
+        session = chapters.new_session()
+        changes = turn(session)
+        asked = replace(changes.requests[0], attempts=0)
+        await store.create(replace(chapters.creation(session), requests=(asked,)))
+        await store.keep(changes, NO_EPOCH, session.updated_at)
+        lease = await taken(store, session.id)
+        assert lease.epoch == 1
         assert not await store.log(session.id)
         assert list(await store.artifacts(session.id)) == list(changes.artifacts)
         await lease.aclose()

@@ -32,7 +32,7 @@ def require_done(request: Request) -> None:
 
 
 async def send(session: SessionHandle, slot: Slot, text: str, then: tuple[Slot, ...] = ()) -> RequestId:
-    """Send a prompt that nobody typed: what waits in its composer stays there."""
+    """Send a prompt that was not typed: the text in its composer stays there."""
     return await session.submit_prompt(slot, text, then=then, is_typed=False)
 
 

@@ -165,7 +165,7 @@ async def test_what_was_taken_out_is_shown_on_request_and_comes_back_by_the_same
     async with tab3(desktop) as tab:
         await tab.press("x")
         await tab.until(lambda: tab.names == ["The inspector"])
-        # Confirmed and pinned ones are passed by: there is none.
+        # The filters for confirmed and pinned items are skipped, since there are no such items.
         await tab.press("f", "f")
         assert tab.names == ["Tobias [/x]"]
         assert tab.count == "1 taken out · 9 new in lists 3 to 7"
