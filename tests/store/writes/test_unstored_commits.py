@@ -13,6 +13,7 @@ import pytest
 
 from core.domain.errors import SessionLockedError, StorageError
 from core.domain.session.session import Session
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.storage.changes import Changes
 from core.storage.session_store import NO_EPOCH, Lease
@@ -127,10 +128,11 @@ async def test_calls_that_no_lease_was_held_for_are_stored_alone_by_the_first_wr
     url: str, tmp_path: Path
 ) -> None:
     async with start(url, tmp_path) as store:
-        session = chapters.new_session()
+        session = chapters.new_session(state=SessionState.ACTIVE, tab1_locked=True)
         changes = turn(session)
         asked = replace(changes.requests[0], attempts=0)
-        await store.create(replace(chapters.creation(session), requests=(asked,)))
+        lock = chapters.lock_block(session)
+        await store.create(replace(chapters.creation(session), blocks=(lock,), requests=(asked,)))
         await store.keep(changes, NO_EPOCH, session.updated_at)
         lease = await taken(store, session.id)
         assert lease.epoch == 1

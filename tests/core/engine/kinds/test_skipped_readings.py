@@ -1,11 +1,13 @@
 """A part of the chapter that was not read for the bank, as nothing was to be read then, is read later."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from core.domain.requests.request import RequestState
 from core.engine.engine import Engine
+from core.engine.kinds.bank.extraction import ExtractionHandler, ItemsMade
 from core.engine.kinds.bank.requests import is_extraction
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import CallStarted, RequestQueued
@@ -74,3 +76,19 @@ async def test_a_reading_that_was_stopped_because_the_bank_was_switched_off_is_m
         assert await session.keeping.keep(is_on=True) == 1
         await read(session)
         assert [item.name for item in await items(session)] == ["The brass key"]
+
+
+async def test_items_that_come_once_the_bank_is_off_are_not_stored_and_their_reading_not_done() -> None:
+    made = room(scan(facts=[fact()]))
+    async with made.opened() as session:
+        await play(session, "One?", "Two?", "Three?")
+        await read(session)
+        [done], found = await extractions(session), await items(session)
+        off = replace(session.snapshot, session=replace(session.snapshot.session, keeps_bank=False))
+        for snapshot, state, stored in (
+            (session.snapshot, RequestState.DONE, 1),
+            (off, RequestState.CANCELLED, 0),
+        ):
+            changes = ExtractionHandler().settle(snapshot, done, ItemsMade(tuple(found)), done.updated_at)
+            assert [request.state for request in changes.requests] == [state]
+            assert len(changes.items) == stored
