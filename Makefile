@@ -49,7 +49,7 @@ e2e-lines: dev-environment ## play that evening in every kind of terminal, and o
 
 torture: dev-environment ## kill, fail and soak it for a quarter of an hour; the figures go into docs/reliability.md
 	@$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile torture tests/core tests/tui
-	@$(BIN)/python -m pytest -n 2 -m torture tests/torture
+	@$(BIN)/python -m pytest -n 2 -m torture tests/torture tests/leaks
 	@STORYENGINE_KILLS=50 $(BIN)/python -m pytest -n 0 tests/e2e/terminal/test_kill.py
 	@$(BIN)/python -m tests.torture --page docs/reliability.md $(ARGS)
 

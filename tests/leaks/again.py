@@ -9,10 +9,10 @@ from core.domain.ids import SessionId
 from core.domain.requests.request import ReplyRequest
 from core.domain.story.memory import BlockType
 from tests.leaks.canaries import Slots, slots_of, tokens_in
+from tests.leaks.stored import Stored, read_stored
 
 if TYPE_CHECKING:
     from tests.leaks.random_chapter import RandomChapter
-    from tests.store.in_memory.memory_rows import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,8 @@ class Kept:
 
 async def tell_again(chapter: "RandomChapter") -> None:
     """Tell some or all what only some had heard: they know it then, for as long as that is canon."""
-    rows = chapter.store.database.sessions[chapter.session.id]
-    played = [event for event in rows.canon if event.prompt_index <= rows.session.prompt_index]
-    told = {token for event in played for token in tokens_in(event.text)}
+    stored = await read_stored(chapter.store, chapter.session.id)
+    told = {token for event in stored.played for token in tokens_in(event.text)}
     private = sorted(one for one in told & chapter.ledger.labels.keys() if is_private(chapter, one))
     if private:
         slot, token = chapter.draw.choice(chapter.cast), chapter.draw.choice(private)
@@ -41,13 +40,13 @@ def is_private(chapter: "RandomChapter", token: str) -> bool:
     return 0 < len(chapter.ledger.labels[token]) < chapter.count
 
 
-def heard_again(chapter: "RandomChapter", rows: "Rows") -> None:
+def heard_again(chapter: "RandomChapter", stored: Stored) -> None:
     """Note who heard what was told again: by stored canon, and by prompts that are not answered yet."""
-    ledger, last = chapter.ledger, rows.session.prompt_index
-    heard = [(one.text, one.audience) for one in rows.canon if one.prompt_index <= last]
+    ledger = chapter.ledger
+    heard = [(one.text, one.audience) for one in stored.played]
     heard += [
         (one.text, one.audience)
-        for one in rows.requests.values()
+        for one in stored.snapshot.requests
         if isinstance(one, ReplyRequest) and (one.state.is_open or one.has_failed)
     ]
     for text, audience in heard:

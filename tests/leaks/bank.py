@@ -9,6 +9,7 @@ from core.domain.slot import Slot
 from core.engine.services.bank.changes import NewItem
 from core.providers.base import OutputSchema
 from tests.leaks.canaries import Ledger, audience_of, slots_of, tokens_in
+from tests.leaks.stored import Stored, read_stored
 
 if TYPE_CHECKING:
     from tests.leaks.random_chapter import RandomChapter
@@ -101,24 +102,22 @@ async def change(chapter: "RandomChapter") -> None:
 
 async def keep_quotes(chapter: "RandomChapter") -> None:
     """Keep the words of some lines of canon, which a narrative has again as words to keep."""
-    rows = chapter.store.database.sessions[chapter.session.id]
-    canon = [event for event in rows.canon if event.prompt_index <= rows.session.prompt_index]
+    canon = (await read_stored(chapter.store, chapter.session.id)).played
     if chapter.keeps_bank:
         for event in chapter.draw.sample(canon, min(MOST_QUOTED, len(canon))):
             session, words = chapter.session.snapshot.session, event.text[:LONGEST_WORDS]
             await chapter._try(chapter.session.bank.quote, session, event, words)
 
 
-def mislabelled(chapter: "RandomChapter") -> list[str]:
+def mislabelled(chapter: "RandomChapter", stored: Stored) -> list[str]:
     """Return what is wrong with the labels of items that are stored, in words."""
-    rows, ledger = chapter.store.database.sessions[chapter.session.id], chapter.ledger
+    ledger, takes = chapter.ledger, {(event.prompt_index, event.take) for event in stored.canon}
     changing = ledger.secrets.keys() | ledger.told_again
     return [
         f"an item for {item.label.mask} has {token}"
-        for versions in rows.items.values()
-        for item in versions
-        if (item.prompt_index, item.take) in {(event.prompt_index, event.take) for event in rows.canon}
+        for item in stored.versions
+        if (item.prompt_index, item.take) in takes
         for token in tokens_in(f"{item.name} {item.text}")
-        - (changing if item.prompt_index > rows.session.prompt_index else ledger.secrets.keys())
+        - (changing if item.prompt_index > stored.session.prompt_index else ledger.secrets.keys())
         if not slots_of(item.label) & ledger.cast <= ledger.label_of(token)
     ]

@@ -151,7 +151,7 @@ class Spreader(ScriptedProvider):
         """Which calls never end: the program is killed while one of them runs."""
         self.held: Callable[[], None] = lambda: None
         self.viewpoint: int | None = None
-        self.never_sent: Callable[[], set[str]] = set
+        self.never_sent: Callable[[], Awaitable[set[str]]] = _nothing
         """Returns the tokens of lines that are never sent."""
         self.in_library: dict[str, int] = {}
         """The slots of characters that the library has, by their names."""
@@ -173,7 +173,7 @@ class Spreader(ScriptedProvider):
             self._ledger.check(text, self.in_library[name], "what changed", set())
         elif request.schema is None and self.viewpoint is not None:
             self._ledger.check(text, self.viewpoint, "the narrative", expected)
-            sent = self.never_sent() & tokens_in(text)
+            sent = await self.never_sent() & tokens_in(text)
             self._ledger.leaks += [f"the narrative has {token}, which is never sent" for token in sent]
             self._ledger.kept_count += "=== WORDS_TO_KEEP ===" in text
         if self.holds(request):
@@ -243,6 +243,10 @@ class Spreader(ScriptedProvider):
 def _section(text: str, name: str) -> str:
     found = re.search(_SECTION.format(name=name), text, re.MULTILINE | re.DOTALL)
     return found[1] if found else ""
+
+
+async def _nothing() -> set[str]:
+    return set()
 
 
 async def _forever() -> None:

@@ -3,18 +3,18 @@
 from typing import TYPE_CHECKING
 
 from core.domain.story.context_status import ContextStatus, always_of, marked, place_of
+from core.engine.session.session_handle import SessionHandle
 from core.text.canonical_json import canonical
 from tests.leaks.canaries import tokens_in
+from tests.leaks.stored import Stored, read_stored
 
 if TYPE_CHECKING:
     from tests.leaks.random_chapter import RandomChapter
-    from tests.store.in_memory.memory_rows import Rows
 
 
 async def mark_some(chapter: "RandomChapter") -> None:
     """Give a line of canon a status."""
-    rows = chapter.store.database.sessions[chapter.session.id]
-    canon = [event for event in rows.canon if event.prompt_index <= rows.session.prompt_index]
+    canon = (await read_stored(chapter.store, chapter.session.id)).played
     if canon:
         event, status = chapter.draw.choice(canon), chapter.draw.choice(list(ContextStatus))
         if status is ContextStatus.NEVER:
@@ -29,22 +29,24 @@ async def new_scene(chapter: "RandomChapter") -> None:
     await chapter._try(chapter.session.scene.begin_scene, words, hearers=sorted(hearers))
 
 
-def never_sent(rows: "Rows") -> set[str]:
+def never_sent(stored: Stored) -> set[str]:
     """Return the tokens of lines that are never sent, but for those that something else has too."""
-    last = rows.session.prompt_index
-    canon = marked([event for event in rows.canon if event.prompt_index <= last], rows.statuses)
+    canon = marked(stored.played, stored.snapshot.statuses)
     hidden = {token for event in canon if event.is_never_sent for token in tokens_in(event.text)}
     told = {token for event in canon if not event.is_never_sent for token in tokens_in(event.text)}
-    told |= {
-        token for block in rows.blocks.values() for token in tokens_in(canonical(block.payload).decode())
-    }
-    return hidden - told - {token for secret in rows.secrets for token in tokens_in(secret.text)}
+    blocks = (*stored.blocks, *stored.revisions)
+    told |= {token for block in blocks for token in tokens_in(canonical(block.payload).decode())}
+    return hidden - told - {token for secret in stored.snapshot.secrets for token in tokens_in(secret.text)}
 
 
-def is_kept(chapter: "RandomChapter") -> bool:
+async def never_sent_now(chapter: "RandomChapter") -> set[str]:
+    """Return these tokens of the chapter as it is stored."""
+    return never_sent(await read_stored(chapter.store, chapter.session.id))
+
+
+def is_kept(session: SessionHandle, stored: Stored) -> bool:
     """Whether the window has the lines that are always sent, once it has read them."""
-    now = chapter.session.snapshot
-    rows = chapter.store.database.sessions[chapter.session.id]
+    now = session.snapshot
     known = {place_of(event) for event in (*now.kept, *now.recent, *now.undone)}
-    canon = {place_of(event) for event in rows.canon}
-    return not now.is_recent_known or always_of(rows.statuses) & canon <= known
+    canon = {place_of(event) for event in stored.canon}
+    return not now.is_recent_known or always_of(stored.snapshot.statuses) & canon <= known

@@ -17,7 +17,7 @@ from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.services.takes.commands import LockMark
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import from_json, read_body, to_json
-from tests.leaks import again, bank
+from tests.leaks import again, bank, windows
 from tests.leaks.canaries import (
     Ledger,
     Slots,
@@ -27,8 +27,9 @@ from tests.leaks.canaries import (
     tokens_in,
 )
 from tests.leaks.lore import uses_are_those_stored
-from tests.leaks.marks import is_kept, mark_some, never_sent, new_scene
+from tests.leaks.marks import is_kept, mark_some, never_sent, never_sent_now, new_scene
 from tests.leaks.random_setting import RandomSetting
+from tests.leaks.stored import Stored, read_stored
 
 NEXT_STEPS = 5
 """Steps of the chapter after, at most."""
@@ -48,11 +49,13 @@ class RandomChapter(RandomSetting):
                 break
         else:
             await self._end()
+        await windows.close_second(self)
         await self.session.aclose()
+        await self.store.aclose()
         return self.ledger
 
     @property
-    def steps(self) -> list[Callable[[], Awaitable[None]]]:
+    def steps(self) -> list[Callable[[], Awaitable[object]]]:
         return [
             *[self._submit] * 7,
             *(self._whisper, self._whisper, self._to_some, self._to_some, self._leave_or_come),
@@ -68,6 +71,7 @@ class RandomChapter(RandomSetting):
             *[partial(again.tell_again, self)] * 2,
             *(partial(one, self) for one in (again.edit_block, again.change_item, again.keep_slot)),
             partial(again.go_back, self),
+            *(windows.steps(self) if self.has_two_windows else ()),
         ]
 
     # What the GM does.
@@ -229,15 +233,14 @@ class RandomChapter(RandomSetting):
         await self._kill()
 
     async def _kill(self) -> None:
-        """Let everything of the window stop where it is, without a word, and open the chapter again."""
+        """Let everything stop where it is, in each window, without a word, and open the chapter again."""
         self.crashes += 1
         current = asyncio.current_task()
         tasks = [task for task in asyncio.all_tasks() - self.earlier if task is not current]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self.store.database.sessions[self.session.id].writer = None
-        self.session = await self.engine.open(self.session.id)
+        await windows.open_again(self)
 
     async def _restart(self) -> None:
         await self.session.aclose()
@@ -261,6 +264,7 @@ class RandomChapter(RandomSetting):
         await self._go_on_in(fresh)
 
     async def _go_on_in(self, session_id: SessionId) -> None:
+        await windows.close_second(self)
         self.session = await self.engine.open(session_id)
         self.present = slots_of(self.session.snapshot.session.present) & self.ledger.cast
         self.away = {int(slot): back for slot, back in self.session.snapshot.session.away.items()}
@@ -271,7 +275,7 @@ class RandomChapter(RandomSetting):
             return
         await look_back(self.engine, self.session, self.model)
         await bank.keep_quotes(self)
-        self.model.never_sent = lambda: never_sent(self.store.database.sessions[self.session.id])
+        self.model.never_sent = partial(never_sent_now, self)
         for slot in self.cast:
             self.model.viewpoint = slot.value
             await self.session.wait(await self.session.build_narrative(viewpoint=slot))
@@ -295,9 +299,9 @@ class RandomChapter(RandomSetting):
         """Begin the next chapter: what it takes over is known to those alone who may know it."""
         await self._expected()
         following = await self.engine.library.books.next_chapter(self.session.id)
-        rows = self.store.database.sessions[following]
-        for line in rows.tab1.carried.lines:
-            for slot in slots_of(label_in(rows.session, line)) & self.ledger.cast:
+        begun = await self.store.load(following)
+        for line in begun.tab1.carried.lines:
+            for slot in slots_of(label_in(begun.session, line)) & self.ledger.cast:
                 self.ledger.check(line.text, slot, "the next chapter", set())
         await self.session.aclose()
         await self._go_on_in(following)
@@ -353,12 +357,12 @@ class RandomChapter(RandomSetting):
         They are to be in every input of those who may know them; not those of a prompt of which another take
         is asked for.
         """
-        rows = self.store.database.sessions[self.session.id]
-        last = rows.session.prompt_index
-        open_ = [one for one in rows.requests.values() if isinstance(one, ReplyRequest) and one.is_processing]
+        return self._expected_in(await read_stored(self.store, self.session.id))
+
+    def _expected_in(self, stored: Stored) -> set[str]:
+        open_ = [one for one in stored.snapshot.open_prompts if one.is_processing]
         replaced = {one.prompts.last for one in open_ if one.prompts is not None and one.is_take}
-        canon = [event for event in rows.canon if event.prompt_index <= last]
-        canon = [event for event in canon if event.prompt_index not in replaced]
+        canon = [event for event in stored.played if event.prompt_index not in replaced]
         self.ledger.told = {}
         for event in canon:
             if event.role is Role.SYSTEM:
@@ -366,28 +370,28 @@ class RandomChapter(RandomSetting):
                     heard = slots_of(event.audience) & self.ledger.cast
                     assert (token, heard) in self.reveals, "a secret was revealed to others than those meant"
                     self.ledger.told[token] = self.ledger.told.get(token, frozenset()) | heard
-        again.heard_again(self, rows)
+        again.heard_again(self, stored)
         told = {token for event in canon for token in tokens_in(event.text)} - self.hidden
         return told | self.ledger.secrets.keys() | self.carried
 
     async def _check(self) -> None:
         """Check memory, previews, and what a reader sees as one of the characters."""
-        expected = await self._expected()
-        rows = self.store.database.sessions[self.session.id]
-        canon, changing = set(rows.canon_blocks.values()), self.ledger.secrets.keys() | self.ledger.told_again
-        for block in rows.blocks.values():
-            spared = self.ledger.secrets.keys() if block.id in canon else changing
+        stored = await read_stored(self.store, self.session.id)
+        expected, secrets = self._expected_in(stored), set(self.ledger.secrets)
+        for block in (*stored.blocks, *stored.revisions):
+            spared = secrets if block in stored.blocks else secrets | self.ledger.told_again
             for token in tokens_in(compact_json(block.payload)) - spared:
                 if not slots_of(block.audience) & self.ledger.cast <= self.ledger.label_of(token):
                     self.ledger.leaks.append(f"a block for {block.audience.mask} has {token}")
-        self.ledger.leaks += bank.mislabelled(self)
+        self.ledger.leaks += bank.mislabelled(self, stored)
         assert await uses_are_those_stored(self.session, self.store)
         slot = self.draw.choice(self.cast)
         context = await self.engine.preview(self.session.id, slot, "And now?")
         told = "\n".join(message.content for message in context.messages)
-        sent = never_sent(rows) & tokens_in(told)
+        sent = never_sent(stored) & tokens_in(told)
         self.ledger.leaks += [f"the preview has {token}, which is never sent" for token in sent]
-        assert is_kept(self)
+        assert is_kept(self.session, stored)
+        await windows.check_second(self, stored)
         due = [one for one in self.session.snapshot.secrets if one.reveal_at is not None]
         if not due:  # a preview has the secrets that the next prompt reveals; they are not canon yet
             self.ledger.check(told, slot.value, "the preview", expected | self.ledger.constant_lore)

@@ -6,13 +6,17 @@ from dataclasses import replace
 from functools import partial
 
 from core.config.models.assignments import defaults_for
+from core.domain.clock import utc_now
+from core.domain.ids import SessionId, new_uuid
 from core.domain.session.carry_over import CarryKind
 from core.domain.session.limits import Limits
 from core.domain.slot import first_slots
 from core.domain.story.secret import Secret
+from core.engine.changes.moves import new_session
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
+from core.storage.session_store import SessionStore
 from tests.core.rooms.idle_hours import IdleHours
 from tests.core.values.sessions import waiting
 from tests.leaks import bank
@@ -25,25 +29,40 @@ from tests.leaks.canaries import (
     from_earlier_chapters,
 )
 from tests.leaks.lore import GROUPS, attach_books, random_profiles, seen_by
-from tests.store.in_memory.memory_store import MemoryStore
+from tests.leaks.windows import OpenStore, Window
+from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
 
 CHUNK = 3
 CHOICES = defaults_for("scripted")
 
 
+def _in_memory() -> OpenStore:
+    database = MemoryDatabase()
+
+    async def open_store() -> SessionStore:
+        return MemoryStore(database)
+
+    return open_store
+
+
 class RandomSetting:
     """World, cast, secrets and lorebooks of a chapter, drawn from a seed."""
 
-    def __init__(self, seed: int) -> None:
+    store: SessionStore
+    engine: Engine
+    session: SessionHandle
+
+    def __init__(
+        self, seed: int, open_store: OpenStore | None = None, *, has_two_windows: bool = False
+    ) -> None:
         self.draw = random.Random(seed)
-        self.store = MemoryStore()
+        self._open_store = open_store or _in_memory()
+        self.has_two_windows = has_two_windows
         self.ledger = Ledger()
         self.model = Spreader(self.ledger, self._expected)
         self.model.draws = partial(bank.answer, self.ledger)
         self.keeps_bank = random.Random(f"bank of {seed}").random() < 0.5
         self.hours = IdleHours()
-        late, hours = waiting(3600.0), self.hours.clock
-        self.engine = Engine(self.store, self.model, CHOICES, label="here", backoffs=late, idle_clock=hours)
         self.count = self.draw.randint(2, 5)
         self.cast = first_slots(self.count)
         self.ledger.cast = frozenset(self.cast)
@@ -53,23 +72,29 @@ class RandomSetting:
         self.of_tab1: dict[str, Slots] = {}
         self.carried: set[str] = set()  # the tokens of what comes over from an earlier chapter
         self.hidden: set[str] = set()  # the tokens of lines that were never sent, at some time
-        self.session: SessionHandle
+        self.second: Window | None = None
         self.earlier = asyncio.all_tasks()
-        self.crashes = self.strangers = 0
+        self.crashes = self.strangers = self.handed_over = 0
         self.kept: Kept | None = None  # a save slot of the chapter that is played
 
     async def _expected(self) -> set[str]:
         """Return the tokens that are to be in every input of those who may know them."""
         raise NotImplementedError
 
+    async def new_window(self, label: str = "here") -> tuple[SessionStore, Engine]:
+        """Return a store and an engine on it, as each window has its own."""
+        store, late, hours = await self._open_store(), waiting(3600.0), self.hours.clock
+        return store, Engine(store, self.model, CHOICES, label=label, backoffs=late, idle_clock=hours)
+
     async def _begin(self) -> None:
-        session_id = await self.engine.create()
-        rows = self.store.database.sessions[session_id]
-        rows.session = replace(rows.session, limits=Limits(chunk_size=CHUNK))
+        self.store, self.engine = await self.new_window()
         labels = [self.draw.choice([self.ledger.cast, self._some(), frozenset()]) for _ in CarryKind]
         carried, self.carried = from_earlier_chapters(self.ledger, labels)
-        rows.tab1 = replace(rows.tab1, carried=carried)
-        self.session = await self.engine.open(session_id)
+        made = new_session(utc_now(), session_id=SessionId(new_uuid()), carried=carried)
+        assert made.session is not None
+        limits = Limits(chunk_size=CHUNK)
+        await self.store.create(replace(made, session=replace(made.session, limits=limits)))
+        self.session = await self.engine.open(made.session_id)
         everyone = self.ledger.cast
         profiles = random_profiles(self.draw, everyone)
         for slot, profile in profiles.items():

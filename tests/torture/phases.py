@@ -13,8 +13,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from tests.e2e.program import machine, warm_machine
-from tests.leaks.many_chapters import play_chapters
-from tests.store.servers import plain_server
+from tests.leaks.many_chapters import play_chapters, play_on_server
+from tests.store.servers import plain_server, private_server
 from tests.torture.kills.kill_additions import kill_corrections, kill_test_calls
 from tests.torture.kills.kill_bank import kill_bank
 from tests.torture.kills.kill_beside import kill_beside
@@ -52,6 +52,8 @@ FULL_COPIES = 40
 """Chapters of random changes of canon with save slots, branches and exports."""
 FULL_SOAK = 5_000
 FULL_CHAPTERS = 8_000
+IN_MEMORY_TO_STORED = 50
+"""Chapters played in memory for each one that two windows play on a server, which takes longer."""
 """Each is followed by a part of the next one, and has four times the inputs that it has alone."""
 _COUNTS = re.compile(r"(\d+) (passed|failed|skipped|error)")
 
@@ -152,10 +154,22 @@ def first_starts(wanted: Wanted) -> Found:
 def leaks(wanted: Wanted) -> Found:
     """Play random chapters in which every text has a canary; none may reach the wrong reader."""
     chapters = wanted.share(FULL_CHAPTERS)
-    found = asyncio.run(play_chapters(range(wanted.seed, wanted.seed + chapters)))
-    assert not found.leaks, found.leaks[:20]
-    assert not found.forgotten, found.forgotten[:20]
-    return Found().add(leak_chapters=chapters, leak_inputs=found.inputs, leak_tokens=found.checked, leaks=0)
+    seeds = range(wanted.seed, wanted.seed + chapters)
+    stored = seeds[: max(1, chapters // IN_MEMORY_TO_STORED)]
+    with private_server() as url:
+        played = [
+            asyncio.run(play_chapters(seeds)),
+            asyncio.run(play_on_server(url, stored)),
+        ]
+    for found in played:
+        assert not found.leaks, found.leaks[:20]
+        assert not found.forgotten, found.forgotten[:20]
+    return Found().add(
+        leak_chapters=chapters + len(stored),
+        leak_inputs=sum(found.inputs for found in played),
+        leak_tokens=sum(found.checked for found in played),
+        leaks=0,
+    )
 
 
 def long_soak(wanted: Wanted) -> Found:
