@@ -114,6 +114,14 @@ async def test_the_four_lists_show_what_there_is_under_the_same_keys_and_narrow_
         lore = await shelf_of(pilot, "4", LoreScreen)
         assert [row[:3] for row in cells(lore)] == [["Harbour [/x]", "1", "world info"]]
         assert "1 Books 1   2 Chapters   3 Cast 2  [4 Lore 1]" in screen_text(app)
+        # What is archived is not counted among the chapters.
+        chapters = await shelf_of(pilot, "2", ChaptersScreen)
+        assert "[2 Chapters 1]" in screen_text(app)
+        await pilot.press("v")
+        await until(pilot, lambda: not cells(chapters))
+        await until(pilot, lambda: "[2 Chapters]" in screen_text(app))
+        await pilot.press("v")
+        await until(pilot, lambda: "[2 Chapters 1]" in screen_text(app))
         # A list narrows with each letter, and Esc shows all again.
         for key, kind, searches in SEARCHES:
             screen = await shelf_of(pilot, key, kind)
