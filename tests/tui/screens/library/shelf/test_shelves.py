@@ -14,6 +14,7 @@ from textual.widgets import DataTable, Input, Static
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.slot import Slot
 from core.engine.engine import Engine
+from core.exchange.library.library_files import ENDINGS
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
 from storyengine_tui.screens.library.cast.character_modals import IdentityModal
 from storyengine_tui.screens.library.chapters.books_screen import BooksScreen
@@ -311,6 +312,7 @@ async def test_an_identity_opens_once_and_what_failed_is_not_called_imported_or_
         screen = await shelf(pilot, "3", CastScreen)
         await pilot.press("i")
         await until(pilot, lambda: isinstance(app.screen, FileModal))
+        assert all(ending in FileModal.NOTE for ending in ENDINGS - {".jpeg"})
         await pilot.press(*"~no_such_user/a.json", "enter")
         await until(pilot, lambda: app.screen is screen and "1 refused" in heading(screen))
         # An identity is opened once for Enter that comes twice.
