@@ -37,7 +37,7 @@ from db.library.library_store import PostgresLibrary
 from db.queue import PostgresQueue
 from db.reads import queries as reads
 from db.reads.chapter_lists import last_replies_of, lore_replies_of, read_sessions, spent_by
-from db.reads.streamed import in_parts
+from db.reads.streamed import LARGE_ROWS, SMALL_ROWS, in_parts
 from db.rows import mapping
 from db.schema.broken_rules import queries_of_rules
 from db.schema.migrate import upgrade
@@ -139,7 +139,7 @@ class PostgresStore:
     ) -> Sequence[MemoryBlock]:
         """Return complete blocks, in order; see `SessionStore.blocks`."""
         query = reads.blocks_after(session_id, after, ordinal)
-        return await self._mapped(session_id, query, mapping.to_block, 100 if after < 0 else 0)
+        return await self._mapped(session_id, query, mapping.to_block, LARGE_ROWS if after < 0 else 0)
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""
@@ -188,7 +188,7 @@ class PostgresStore:
     ) -> Sequence[Event]:
         """Return the events that are the story; see `SessionStore.canon`."""
         query = reads.canon_between(session_id, first, last)
-        return await self._mapped(session_id, query, mapping.EVENTS.record, 500 if last is None else 0)
+        return await self._mapped(session_id, query, mapping.EVENTS.record, SMALL_ROWS if last is None else 0)
 
     async def newest_canon(
         self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
@@ -217,7 +217,7 @@ class PostgresStore:
     async def requests(self, session_id: SessionId) -> Sequence[Request]:
         """Return every request, oldest first, whatever its state."""
         query = reads.rows_of(LLM_REQUEST, session_id).order_by(LLM_REQUEST.c.request_id)
-        return await self._mapped(session_id, query, mapping.to_request, 100)
+        return await self._mapped(session_id, query, mapping.to_request, LARGE_ROWS)
 
     async def artifacts(
         self,
@@ -242,7 +242,7 @@ class PostgresStore:
             query = query.where(
                 LLM_ARTIFACT.c.request_id.in_(of_kind.with_only_columns(LLM_REQUEST.c.request_id))
             )
-        at_once = 100 if request_id is None and newest is None else 0
+        at_once = LARGE_ROWS if request_id is None and newest is None else 0
         newest_first = await self._mapped(session_id, query.limit(newest), mapping.to_artifact, at_once)
         return newest_first[::-1]
 

@@ -28,6 +28,10 @@ import pyte
 COLUMNS, ROWS = 120, 40
 PATIENCE = 60.0
 """Seconds that anything may take before it has failed."""
+_PAINT_SECONDS = 5.0
+"""Seconds that a screen may take to begin painting."""
+_SILENCE = 0.12
+"""Seconds without a chunk after which a screen is painted."""
 
 KEYS = {
     "enter": "\r",
@@ -150,15 +154,15 @@ class Window:
             self._parse_next(lambda: False)
         return self._chunks[-1].at if self._chunks else self.began
 
-    def stable_after(self, at: float, silence: float = 0.12, patience: float = 5.0) -> float:
+    def stable_after(self, at: float) -> float:
         """Return the seconds from `at` to the last chunk that it caused; raise NotShownError if none came."""
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + _PAINT_SECONDS
         while not self._chunks or self._chunks[-1].at <= at:
             left = deadline - time.monotonic()
             if left <= 0 or self._is_over:
                 raise NotShownError(f"nothing was painted\n{self.shown}")
             self._wait_for_more(left, since=len(self._chunks))
-        return self.settle(silence, patience) - at
+        return self.settle(_SILENCE, _PAINT_SECONDS) - at
 
     def find_new(self, character: str) -> Callable[[], bool]:
         """Return what says whether `character` shows where it does not show now."""

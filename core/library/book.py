@@ -28,6 +28,11 @@ class Book:
     updated_at: datetime
     version: int = 1
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name under which it is found."""
+        return (self.title,)
+
     def number_of(self, session_id: SessionId) -> int:
         """Return the number of a chapter, from 1; raise ValueError for one that is not in the book."""
         return self.chapters.index(session_id) + 1

@@ -16,13 +16,12 @@ from sqlalchemy.dialects.postgresql import JSONB
 from core.domain.bank.item import Item
 from db.bank.parameters import array_of, key_of, rows_of, time_of
 from db.bank.recall_connection import RecallConnection, together
+from db.reads.streamed import SMALL_ROWS
 from db.rows.bank_mapping import to_item_of_texts
 from db.tables import BANK_ITEM
 
 MOST_KEPT: Final = 10_000
 """Items that are kept, of some 1,300 bytes each."""
-_AT_ONCE: Final = 500
-"""Items that are read at once: keys are handled in between, and inputs recall theirs."""
 _MANY: Final = 100
 """From so many on a second connection is worth its part of the work."""
 FoundRow = tuple[Any, ...]
@@ -57,8 +56,9 @@ class ItemReader:
                 kept.move_to_end(key)
         if missing:
             keys, read = list(missing), dict[bytes, Item]()
-            for first in range(0, len(keys), _AT_ONCE):
-                read |= await self._read(keys[first : first + _AT_ONCE], in_halves=not is_beside)
+            # In parts: keys are handled in between, and inputs recall their items.
+            for first in range(0, len(keys), SMALL_ROWS):
+                read |= await self._read(keys[first : first + SMALL_ROWS], in_halves=not is_beside)
             items = [read.get(row[0], item) for row, item in zip(found, items, strict=True)]
         return items
 

@@ -318,6 +318,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
                 await self.workspace.close_for_good()
         except BaseException:  # a bug; the GM can go on, and leave again
             self._is_leaving = False
+            self.chapter.feedback.end_progress()
             raise
         self.chapter.early.keep()
         await self._runtime.stop()

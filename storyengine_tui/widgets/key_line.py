@@ -79,8 +79,8 @@ class KeyLine(Widget):
     }
     """
 
-    def __init__(self, *, offers_palette: bool = True, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, offers_palette: bool = True) -> None:
+        super().__init__()
         self._last = ("close", "help", PALETTE) if offers_palette else ("close", "help")
         """The actions that stay however narrow the row is, in this order at its end."""
         self._hints: tuple[tuple[KeyHint, ...], tuple[KeyHint, ...]] = ((), ())

@@ -29,6 +29,11 @@ class KeptLorebook:
     updated_at: datetime
     version: int = 1
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name under which it is found."""
+        return (self.name,)
+
 
 def cleaned_lorebook(book: KeptLorebook) -> KeptLorebook:
     """Return the same with its names on one line each, and each group once."""

@@ -11,12 +11,13 @@ from db.embedded.machine.directories import SOCKET_NAME
 PROC = Path("/proc")
 _SSL_REQUEST = (8).to_bytes(4, "big") + (80877103).to_bytes(4, "big")
 _SOCKET_LINE, _STATUS_LINE = 4, 7
+_ANSWER_SECONDS = 2.0
 
 
-def is_accepting(socket_dir: Path, timeout: float = 2.0) -> bool:
+def is_accepting(socket_dir: Path) -> bool:
     """Return whether a PostgreSQL server answers on the socket."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(timeout)
+        client.settimeout(_ANSWER_SECONDS)
         client.connect(str(socket_dir / SOCKET_NAME))
         client.sendall(_SSL_REQUEST)
         return client.recv(1) in (b"N", b"S")

@@ -146,9 +146,12 @@ class CallsScreen(OverlayScreen[None]):
             other.display = other is view
         try:
             await view.reload()
-        except StoryEngineError as error:
-            self._banner.show(error.message, hint=error.hint, actions=(BannerAction("retry", "Retry", "r"),))
+        except Exception as error:
             self._early.clear()
+            if not isinstance(error, StoryEngineError):
+                self._is_loading = False
+                raise
+            self._banner.show(error.message, hint=error.hint, actions=(BannerAction("retry", "Retry", "r"),))
         else:
             self._banner.hide()
         self._is_loading = False

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 KEPT: Final = "This chapter keeps a memory bank; it grows with every block of memory."
 UNREAD: Final = (
-    "This chapter keeps a memory bank. {} of it to be read first, in the background; F7, 1 shows it."
+    "This chapter keeps a memory bank. {} of it will be read first, in the background; F7, 1 shows it."
 )
 NO_LANGUAGE: Final = "Not stored. “{}” is not among these languages."
 TOLD_IN: Final = "The language of the story is {} now."

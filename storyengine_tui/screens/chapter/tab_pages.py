@@ -82,31 +82,26 @@ class IdleDetector:
     """Detects that the GM is idle, for work that can wait."""
 
     def __init__(self) -> None:
-        self._touched = asyncio.Event()
-        self._is_idle = False
         self._touched_at = time.monotonic()
+
+    @property
+    def _seconds_left(self) -> float:
+        return self._touched_at + IDLE_SECONDS - time.monotonic()
 
     @property
     def is_idle(self) -> bool:
         """Whether no key was pressed for `IDLE_SECONDS`."""
-        return time.monotonic() - self._touched_at >= IDLE_SECONDS
+        return self._seconds_left <= 0
 
     def touch(self) -> None:
         """Note that a key was pressed."""
-        self._touched.set()
-        self._is_idle = False
         self._touched_at = time.monotonic()
 
     async def wait_until_idle(self) -> None:
         """Wait until no key was pressed for `IDLE_SECONDS`; return at once if the GM is idle already."""
         await asyncio.sleep(0)  # Let a queued key be handled first.
-        while not self._is_idle:
-            self._touched.clear()
-            try:
-                async with asyncio.timeout(IDLE_SECONDS):
-                    await self._touched.wait()
-            except TimeoutError:
-                self._is_idle = True
+        while (left := self._seconds_left) > 0:  # noqa: ASYNC110 - it sleeps for all that is left
+            await asyncio.sleep(left)
 
 
 class TabPages:

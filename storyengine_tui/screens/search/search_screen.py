@@ -118,6 +118,7 @@ class SearchScreen(FindScreen[Hit, Hit]):
 
     def _show_trouble(self, error: StoryEngineError) -> None:
         self.query_one("#heading", Static).update(self._heading)
+        self.query_one("#empty", Static).update("")
         self.query_one("#trouble", Banner).show(error.message, hint=error.hint)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

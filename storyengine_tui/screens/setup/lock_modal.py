@@ -161,6 +161,9 @@ class LockModal(TextDialog):
         except StoryEngineError as error:
             self.app.screen_stack[0].post_message(SessionTab.CommandFailed(error))
             self.dismiss(False)
+        except Exception:  # a bug, which the app reports; this dialog can be left
+            self._is_locking = False
+            raise
         else:
             self.dismiss(request.state is RequestState.DONE)
 

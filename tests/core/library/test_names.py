@@ -1,5 +1,6 @@
 """Names of the library: what is typed finds one thing, and a name that is taken gets a number."""
 
+from dataclasses import dataclass
 from uuid import UUID
 
 import pytest
@@ -11,24 +12,22 @@ from core.domain.session.limits import LONGEST_NAME
 from core.library.names import find, free_name
 from core.text.name_list import name_key
 
+
+@dataclass(frozen=True)
+class Record:
+    id: UUID
+    names: tuple[str, ...]
+
+
 KEPT = [
-    (UUID("01900000-0000-7000-8000-000000000001"), ("Mira", "The Keeper")),
-    (UUID("01900000-0000-7000-8000-000000000002"), ("Straße",)),
-    (UUID("01900001-0000-7000-8000-000000000003"), ("Amélie",)),
+    Record(UUID("01900000-0000-7000-8000-000000000001"), ("Mira", "The Keeper")),
+    Record(UUID("01900000-0000-7000-8000-000000000002"), ("Straße",)),
+    Record(UUID("01900001-0000-7000-8000-000000000003"), ("Amélie",)),
 ]
 
 
 def found(wanted: str, *, is_archived: bool = False) -> str:
-    one = find(
-        wanted,
-        KEPT,
-        names_of=lambda kept: kept[1],
-        id_of=lambda kept: kept[0],
-        what="character",
-        group="cast",
-        is_archived=is_archived,
-    )
-    return one[1][0]
+    return find(wanted, KEPT, what="character", group="cast", is_archived=is_archived).names[0]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +63,7 @@ def test_a_name_that_means_nothing_is_refused_with_the_list_to_look_into(
 def test_several_of_one_name_are_told_apart_by_their_ids() -> None:
     with pytest.raises(StoryEngineError) as refused:
         found("01900000")
-    first, second = (str(number) for number, _ in KEPT[:2])
+    first, second = (str(one.id) for one in KEPT[:2])
     assert refused.value.hint.endswith(f": {first}, {second}.")
     assert found(second) == "Straße"
 

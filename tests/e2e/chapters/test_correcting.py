@@ -87,7 +87,7 @@ def test_a_correction_without_text_is_refused(corrected: tuple[Machine, str], te
 def test_a_chapter_that_is_not_there_and_a_command_without_text_are_sentences(here: Machine) -> None:
     unknown = here.call("correct", str(uuid4()), SAID)
     assert unknown.returncode == ExitCode.REFUSED
-    assert "there is no session" in unknown.stderr
+    assert "there is no chapter" in unknown.stderr
     assert here.call("correct", "last").returncode == ExitCode.USAGE
 
 

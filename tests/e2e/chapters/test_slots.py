@@ -70,4 +70,4 @@ def test_the_list_of_a_chapter_without_slots_is_empty(played: tuple[Machine, str
     here, _ = played
     unknown = here.call("slots", "list", "ffffffff")
     assert unknown.returncode == ExitCode.REFUSED
-    assert "there is no session" in unknown.stderr
+    assert "there is no chapter" in unknown.stderr

@@ -163,11 +163,11 @@ def test_a_ceremony_of_an_archived_chapter_says_that_it_is_archived(
     try:
         refused = here.call("ceremony", chapter, **settings)
         assert refused.returncode == 8
-        assert f"the session “{chapter}” is archived" in refused.stderr
+        assert f"the chapter “{chapter}” is archived" in refused.stderr
         assert f"storyengine restore {chapter}" in refused.stderr
     finally:
         here.lines("restore", chapter)
-    assert "there is no session “ffffffff”" in here.call("ceremony", "ffffffff", **settings).stderr
+    assert "there is no chapter “ffffffff”" in here.call("ceremony", "ffffffff", **settings).stderr
 
 
 KILLED = """

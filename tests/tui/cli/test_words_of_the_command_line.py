@@ -1,9 +1,13 @@
 """The command line says the same as the screen, and ids in it can be copied."""
 
+import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from core.domain.ids import new_uuid
@@ -99,6 +103,21 @@ def test_no_line_in_a_list_of_commands_is_cut(group: str) -> None:
     commands = listed.split("Commands:")[1]
     assert commands.count(".\n") >= 3
     assert "..." not in commands
+
+
+def help_texts(command: Any, *path: str) -> Iterator[str]:
+    """Yield the help of a command, and of those below it."""
+    yield CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "200"}).output
+    for name, below in getattr(command, "commands", {}).items():
+        yield from help_texts(below, *path, name)
+
+
+def test_the_help_calls_a_chapter_a_chapter() -> None:
+    texts = list(help_texts(get_command(app)))
+    assert len(texts) > 60
+    for text in texts:
+        assert not re.search(r"\bsession\b", text.replace("--session", "")), text
+        assert "SESSION <str>  Its id" not in text, "the id of what?"
 
 
 @pytest.mark.parametrize("command", ["list", "fetch", "use", "show", "accounts", "key"])

@@ -117,7 +117,7 @@ class Sorter:
                 self._earlier.add(item.id)
                 self._out.add(item, earlier.chapter)
 
-    def sort(self, found: Iterable[Item], similar: Similar | None = None) -> Sorted:
+    def sort(self, found: Iterable[Item], similar: Similar | None) -> Sorted:
         """Sort what was found; what is new is made at once. `similar` compares by meaning."""
         result = Sorted()
         for item in found:

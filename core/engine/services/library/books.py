@@ -21,9 +21,10 @@ from core.domain.session.session import Session, Tab1Inputs, title_from
 from core.domain.session.session_state import SessionState
 from core.domain.story.secret import label_of
 from core.engine.services.bank.words import unread_in_words
+from core.engine.services.library.archive import Archive
 from core.engine.sync.lore_reading import copies_of_lore
 from core.library.book import Book, cleaned_book, problems_of_book
-from core.library.names import find, free_name
+from core.library.names import free_name, keys_of
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
@@ -35,31 +36,19 @@ _TRIES = 5
 _Stored = TypeVar("_Stored", bound=Book | None)
 
 
-class BookLibrary:
-    """The books of one store."""
+class BookLibrary(Archive[Book]):
+    """The books of one store; the chapters of one that is archived or deleted stay where they are."""
+
+    KIND = GROUP = "book"
+    WHERE = ""
 
     def __init__(self, store: SessionStore, clock: Clock) -> None:
+        super().__init__(store.library, clock)
         self._sessions = store
-        self._store = store.library
-        self._clock = clock
 
     async def listed(self, *, is_archived: bool = False) -> Sequence[Book]:
         """Return the books by their titles."""
         return await self._store.books(is_archived=is_archived)
-
-    async def find(self, title: str, *, is_archived: bool = False) -> Book:
-        """Return the book that a title or the beginning of an id means; raise StoryEngineError."""
-        kept = await self._store.books(is_archived=is_archived)
-        what = "archived book" if is_archived else "book"
-        return find(
-            title,
-            kept,
-            names_of=lambda one: (one.title,),
-            id_of=lambda one: one.id,
-            what=what,
-            group="book",
-            is_archived=is_archived,
-        )
 
     async def of(self, session_id: SessionId) -> Book | None:
         """Return the book that a chapter is in, if it is in one."""
@@ -148,18 +137,14 @@ class BookLibrary:
             replace(book, chapters=tuple(one for one in book.chapters if one != session_id))
         )
 
-    async def archive(self, book: Book) -> None:
-        """Take a book off the list; its chapters stay where they are."""
-        await self._put(replace(book, archived_at=self._clock()))
-
-    async def restore(self, book: Book) -> Book:
+    async def restore(self, one: Book) -> Book:
         """Bring an archived book back; with a number behind its title where that is taken now."""
-        taken = {name_key(one.title) for one in await self._store.books()}
-        return await self._put(replace(book, title=free_name(book.title, taken), archived_at=None))
+        title = free_name(one.title, keys_of(await self.listed()))
+        return await self._put(replace(one, title=title, archived_at=None))
 
-    async def purge(self, book: Book) -> None:
+    async def purge(self, one: Book) -> None:
         """Delete an archived book for good; its chapters are kept, in no book."""
-        await self._store.purge_book(book.id)
+        await self._store.purge_book(one.id)
 
     async def next_chapter(
         self, session_id: SessionId, *, again: bool = False, only_if_read: bool = False
@@ -184,9 +169,8 @@ class BookLibrary:
         copies = await copies_of_lore(self._sessions, session_id, snapshot.lore)
         made = replace(_after(snapshot, carried, self._clock), contents=copies)
         if book is None:
-            books = await self._store.books()
             title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)
-            free = free_name(title, {name_key(one.title) for one in books})
+            free = free_name(title, keys_of(await self.listed()))
             book = self._new(free, chapters=(session_id,))
         await self._put_with(made, book, number)
         return made.session_id
@@ -226,7 +210,7 @@ class BookLibrary:
 
     async def _titled(self, title: str) -> Book | None:
         key = name_key(title)
-        return next((book for book in await self._store.books() if name_key(book.title) == key), None)
+        return next((book for book in await self.listed() if name_key(book.title) == key), None)
 
     def _new(
         self, title: str, author: str = "", description: str = "", chapters: Sequence[SessionId] = ()
@@ -249,8 +233,8 @@ class BookLibrary:
         book = valid(cleaned_book(book), problems_of_book)
         await self._store.put_book(book, new_chapter=made)
 
-    async def _put(self, book: Book) -> Book:
-        book = valid(cleaned_book(book), problems_of_book)
+    async def _put(self, one: Book) -> Book:
+        book = valid(cleaned_book(one), problems_of_book)
         await self._store.put_book(book)
         return replace(book, version=book.version + 1)
 

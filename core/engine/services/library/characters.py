@@ -10,6 +10,7 @@ from core.domain.clock import Clock
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError, StorageError, valid
 from core.domain.ids import CharacterId, new_uuid
 from core.domain.session.profile import NO_PROFILE, Profile
+from core.engine.services.library.archive import Archive
 from core.library.cards.card import CardVersion
 from core.library.cards.card_file import CardFile, CardFormat, has_both_copies, read_card
 from core.library.cards.report import report
@@ -17,9 +18,8 @@ from core.library.cards.writing import Colour, WrittenCard, new_file, write_card
 from core.library.characters.character import KeptFile, LibraryCharacter
 from core.library.characters.checks import cleaned_character, merged, problems_of_character
 from core.library.characters.from_card import brought_by, card_with, character_of, claims_of, other_names_of
-from core.library.names import already_here, find, free_name
+from core.library.names import already_here, free_name, keys_of
 from core.library.refusal import FileRefusedError
-from core.storage.library_store import LibraryStore
 from core.text.cleaning import clean_line, is_blank
 from core.text.name_list import name_key, problems_of_groups
 
@@ -38,38 +38,20 @@ class CardImport:
     """Claims of the card that only the GM can confirm, and that were not taken."""
 
 
-class CharacterLibrary:
+class CharacterLibrary(Archive[LibraryCharacter]):
     """The characters of one store."""
 
-    def __init__(self, store: LibraryStore, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
+    KIND = "character"
+    GROUP = "cast"
 
     async def listed(self, *, is_archived: bool = False) -> Sequence[LibraryCharacter]:
         """Return the characters by their names."""
         return await self._store.characters(is_archived=is_archived)
 
-    async def find(self, name: str, *, is_archived: bool = False) -> LibraryCharacter:
-        """Return the character that a name, another name or the beginning of an id means.
-
-        Raises StoryEngineError for any other.
-        """
-        kept = await self._store.characters(is_archived=is_archived)
-        what = "archived character" if is_archived else "character in the library"
-        return find(
-            name,
-            kept,
-            names_of=lambda one: one.names,
-            id_of=lambda one: one.id,
-            what=what,
-            group="cast",
-            is_archived=is_archived,
-        )
-
     async def known_as(self, name: str, character_id: CharacterId | None = None) -> LibraryCharacter | None:
         """Return the character that one of a chapter was taken from, else the one with its name, or None."""
         key = name_key(name)
-        kept = await self._store.characters()
+        kept = await self.listed()
         origin = (one for one in kept if one.id == character_id)
         return next(origin, None) or next((one for one in kept if key in map(name_key, one.names)), None)
 
@@ -81,7 +63,7 @@ class CharacterLibrary:
         """
         file = await asyncio.to_thread(read_card, content, file_name)
         kept = KeptFile(file.name, content)
-        present = await self._store.characters()
+        present = await self.listed()
         file_hash = await asyncio.to_thread(lambda: kept.sha256)
         for one in present:
             if one.imported is not None and one.imported.file_hash == file_hash:
@@ -120,7 +102,7 @@ class CharacterLibrary:
 
         Its other names are left out that someone else has. With a `colour` it has a plain picture in it.
         """
-        taken = _taken(await self._store.characters())
+        taken = keys_of(await self.listed())
         now = self._clock()
         character = LibraryCharacter(
             id=CharacterId(new_uuid()),
@@ -149,7 +131,7 @@ class CharacterLibrary:
 
     async def by_id(self, character_id: CharacterId) -> LibraryCharacter:
         """Return a character as it is stored; raise ChangedElsewhereError for one that is not on the list."""
-        for one in await self._store.characters():
+        for one in await self.listed():
             if one.id == character_id:
                 return one
         raise ChangedElsewhereError
@@ -188,20 +170,17 @@ class CharacterLibrary:
             raise IllegalCommandError(f"“{character.name}” is not paused; nothing was changed.")
         return await self.save(replace(character, is_paused=False, paused_until=None))
 
-    async def archive(self, character: LibraryCharacter) -> None:
-        """Take a character off the list; its names are free again."""
-        await self._put(replace(character, archived_at=self._clock()))
-
-    async def restore(self, character: LibraryCharacter) -> LibraryCharacter:
+    async def restore(self, one: LibraryCharacter) -> LibraryCharacter:
         """Bring an archived character back; with a number behind its name where that is taken now."""
-        taken = _taken(await self._store.characters())
-        aliases = tuple(one for one in character.aliases if name_key(one) not in taken)
-        name = free_name(character.name, taken)
-        return await self._put(replace(character, name=name, aliases=aliases, archived_at=None))
+        taken = keys_of(await self.listed())
+        aliases = tuple(alias for alias in one.aliases if name_key(alias) not in taken)
+        return await self._put(
+            replace(one, name=free_name(one.name, taken), aliases=aliases, archived_at=None)
+        )
 
-    async def purge(self, character: LibraryCharacter) -> None:
+    async def purge(self, one: LibraryCharacter) -> None:
         """Delete an archived character for good, with its card."""
-        await self._store.purge_character(character.id)
+        await self._store.purge_character(one.id)
 
     async def _check_groups(self, character: LibraryCharacter) -> None:
         """Raise IllegalCommandError for a new group with a name that no line of groups can show."""
@@ -211,8 +190,8 @@ class CharacterLibrary:
             before = {group for one in present if one.id == character.id for group in one.sees}
             valid(groups, partial(problems_of_groups, before=before))
 
-    async def _put(self, character: LibraryCharacter) -> LibraryCharacter:
-        character = valid(cleaned_character(character), problems_of_character)
+    async def _put(self, one: LibraryCharacter) -> LibraryCharacter:
+        character = valid(cleaned_character(one), problems_of_character)
         try:
             await self._store.put_character(character)
         except ChangedElsewhereError:
@@ -225,16 +204,12 @@ class CharacterLibrary:
 
     async def _taken_from(self, character: LibraryCharacter) -> str:
         """Return which name of a character is someone else's, in a sentence; nothing where all are free."""
-        for other in await self._store.characters():
+        for other in await self.listed():
             theirs = set(map(name_key, other.names)) if other.id != character.id else set()
             for name in character.names:
                 if name_key(name) in theirs:
                     return f"“{name}” is already a name of “{other.name}”; nothing was stored."
         return ""
-
-
-def _taken(characters: Sequence[LibraryCharacter]) -> frozenset[str]:
-    return frozenset(name_key(name) for one in characters for name in one.names)
 
 
 def _made(
@@ -244,7 +219,7 @@ def _made(
 
     Raises FileRefusedError for one that cannot be stored.
     """
-    taken = _taken(present)
+    taken = keys_of(present)
     wanted = NAMELESS if is_blank(clean_line(file.card.name)) else file.card.name
     name = free_name(wanted, taken)
     character = character_of(file.card, CharacterId(new_uuid()), name, taken, clock(), is_trusted=is_trusted)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
-from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, StorageError, valid
 from core.domain.ids import CharacterId, LorebookId, new_uuid
 from core.domain.requests.request import Content
@@ -16,6 +15,7 @@ from core.domain.session.profile import Profiles
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import LoreCopy
+from core.engine.services.library.archive import Archive
 from core.library.card_lore import LoreFile, as_copy, read_lore_file, rewritten, with_book
 from core.library.cards.card import new_card
 from core.library.cards.card_file import CardFormat, read_card
@@ -26,9 +26,8 @@ from core.library.lore.book import Lorebook, LoreFormat
 from core.library.lore.edits import with_known
 from core.library.lore.kept import KeptLorebook, cleaned_lorebook, problems_of_lorebook
 from core.library.lore.writers import WRITTEN, write_lorebook
-from core.library.names import already_here, find, free_name
+from core.library.names import already_here, free_name, keys_of
 from core.library.refusal import FileRefusedError
-from core.storage.library_store import LibraryStore
 from core.text.cleaning import is_blank
 from core.text.name_list import name_key, problems_of_groups
 from core.text.numbers import counted
@@ -59,46 +58,30 @@ class LoreImport:
     is_new: bool = True
 
 
-class LoreLibrary:
+class LoreLibrary(Archive[KeptLorebook]):
     """The lorebooks of one store."""
 
-    def __init__(self, store: LibraryStore, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
+    KIND = "lorebook"
+    GROUP = "lore"
 
     async def listed(self, *, is_archived: bool = False) -> Sequence[KeptLorebook]:
         """Return the lorebooks by their names."""
         return await self._store.lorebooks(is_archived=is_archived)
-
-    async def find(self, name: str, *, is_archived: bool = False) -> KeptLorebook:
-        """Return the lorebook that a name or the beginning of an id means; raise StoryEngineError."""
-        kept = await self._store.lorebooks(is_archived=is_archived)
-        what = "archived lorebook" if is_archived else "lorebook in the library"
-        return find(
-            name,
-            kept,
-            names_of=lambda one: (one.name,),
-            id_of=lambda one: one.id,
-            what=what,
-            group="lore",
-            is_archived=is_archived,
-        )
 
     async def import_lore(self, content: bytes, file_name: str) -> LoreImport:
         """Store a lorebook, with its file as it is; raise FileRefusedError with one sentence."""
         file = await asyncio.to_thread(read_lore_file, content, file_name)
         kept = KeptFile(file.name, content)
         file_hash = await asyncio.to_thread(lambda: kept.sha256)
-        present = await self._store.lorebooks()
+        present = await self.listed()
         for one in present:
             if one.file_hash == file_hash:
                 return LoreImport(one, (already_here(one.name),), is_new=False)
-        taken = {name_key(one.name) for one in present}
         wanted = _stem(file.name) if is_blank(file.book.name) else file.book.name
         now = self._clock()
         book = KeptLorebook(
             id=LorebookId(new_uuid()),
-            name=free_name(wanted, taken),
+            name=free_name(wanted, keys_of(present)),
             entry_count=len(file.book.entries),
             format=_format(file),
             file_hash=file_hash,
@@ -111,8 +94,7 @@ class LoreLibrary:
 
     async def create(self, name: str) -> KeptLorebook:
         """Store an empty lorebook in SillyTavern's format under a name, with a number where it is taken."""
-        taken = {name_key(one.name) for one in await self._store.lorebooks()}
-        called = free_name(name, taken)
+        called = free_name(name, keys_of(await self.listed()))
         empty = write_lorebook(Lorebook(name=called), LoreFormat.WORLD_INFO)
         kept = KeptFile(f"{called}.json", empty.text.encode())
         now = self._clock()
@@ -131,7 +113,7 @@ class LoreLibrary:
     async def by_id(self, lorebook_id: LorebookId) -> KeptLorebook:
         """Return a lorebook as it is now, also an archived one; raise StorageError where it is gone."""
         for is_archived in (False, True):
-            for one in await self._store.lorebooks(is_archived=is_archived):
+            for one in await self.listed(is_archived=is_archived):
                 if one.id == lorebook_id:
                     return one
         raise StorageError(
@@ -217,18 +199,14 @@ class LoreLibrary:
         await self._check_groups(book)
         return await self._put(replace(book, updated_at=self._clock()))
 
-    async def archive(self, book: KeptLorebook) -> None:
-        """Take a lorebook off the list; its name is free again."""
-        await self._put(replace(book, archived_at=self._clock()))
-
-    async def restore(self, book: KeptLorebook) -> KeptLorebook:
+    async def restore(self, one: KeptLorebook) -> KeptLorebook:
         """Bring an archived lorebook back; with a number behind its name where that is taken now."""
-        taken = {name_key(one.name) for one in await self._store.lorebooks()}
-        return await self._put(replace(book, name=free_name(book.name, taken), archived_at=None))
+        name = free_name(one.name, keys_of(await self.listed()))
+        return await self._put(replace(one, name=name, archived_at=None))
 
-    async def purge(self, book: KeptLorebook) -> None:
+    async def purge(self, one: KeptLorebook) -> None:
         """Delete an archived lorebook for good."""
-        await self._store.purge_lorebook(book.id)
+        await self._store.purge_lorebook(one.id)
 
     async def _check_groups(self, book: KeptLorebook) -> None:
         """Raise IllegalCommandError for a new group with a name that no line of groups can show."""
@@ -236,8 +214,8 @@ class LoreLibrary:
             before = await self.by_id(book.id)
             valid(cleaned_lorebook(book).groups, partial(problems_of_groups, before=before.groups))
 
-    async def _put(self, book: KeptLorebook) -> KeptLorebook:
-        book = valid(cleaned_lorebook(book), problems_of_lorebook)
+    async def _put(self, one: KeptLorebook) -> KeptLorebook:
+        book = valid(cleaned_lorebook(one), problems_of_lorebook)
         await self._store.put_lorebook(book)
         return replace(book, version=book.version + 1)
 

@@ -28,7 +28,7 @@ async def cost(
         str | None,
         typer.Argument(
             metavar="SESSION",
-            help="Its id, the beginning of its id, or `last`; without it, every chapter.",
+            help="A chapter: its id, the beginning of its id, or `last`; without it, all of them.",
             show_default=False,
         ),
     ] = None,

@@ -43,7 +43,7 @@ async def export(
     format: Annotated[
         ExportFormat,
         typer.Option(
-            **one_of(ExportFormat), help="The transcript or the newest chapter as text, or everything."
+            **one_of(ExportFormat), help="The transcript, or the newest draft, as text; or everything."
         ),
     ] = ExportFormat.JSON,
     as_: Annotated[
@@ -53,7 +53,7 @@ async def export(
         Path | None, typer.Option(help="The file to write; the terminal's output if not given.")
     ] = None,
 ) -> None:
-    """Write a session as text or as JSON of everything. An existing file is not written over."""
+    """Write a chapter as text, or everything of it as JSON. An existing file is not written over."""
     if as_ and format is not ExportFormat.TRANSCRIPT:
         raise IllegalCommandError("Only a transcript has --as; add --format transcript to it.")
     async with running_catalog(await unlocked()) as catalog:
@@ -78,7 +78,7 @@ async def _content(catalog: SessionCatalog, session_id: SessionId, format_: Expo
             drafts = await catalog.reader(session_id).drafts()
             if not drafts:
                 raise IllegalCommandError(
-                    "There is no chapter yet: no narrative was built in this session.",
+                    "The chapter is not written yet: no narrative was built.",
                     "Export the transcript with --format transcript.",
                 )
             return (drafts[-1].text.rstrip() + "\n").encode()
@@ -100,7 +100,7 @@ async def import_(
         bool, typer.Option("--trust", help="Take the models that its characters bring, too.")
     ] = False,
 ) -> None:
-    """Read an exported session, or a chat, into a new session; nothing that exists is touched."""
+    """Read an exported chapter, or a chat, into a new chapter; nothing that exists is touched."""
     configuration = await unlocked()
     document = await asyncio.to_thread(read_file, file)
     if file.suffix.casefold() == CHAT_SUFFIX:

@@ -68,7 +68,7 @@ async def play(
     out: Annotated[
         Path | None, typer.Option(help="Folder or file for the chapter; the downloads folder if not given.")
     ] = None,
-    new: Annotated[bool, typer.Option("--new", help="Start over in a new session.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Start over in a new chapter.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only where the chapter was written.")] = False,
 ) -> None:
     """Play chapter scripts to their written chapters. Run it again to go on where it stopped."""
@@ -140,7 +140,7 @@ async def _open(engine: Engine, session_id: SessionId) -> SessionHandle:
         await session.aclose()
         raise SessionLockedError(
             f"This chapter is being played elsewhere ({label}); nothing was changed.",
-            "Wait for it to end, or use --new to play the script in a session of its own.",
+            "Wait for it to end, or use --new to play the script in a chapter of its own.",
         )
     return session
 

@@ -11,7 +11,7 @@ from core.engine.engine import Engine
 from core.engine.recall.search import LONGEST_SEARCH, Hit
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_engine
-from storyengine_tui.cli.commands.chapter.sessions import find_session
+from storyengine_tui.cli.commands.chapter.sessions import WHICH_CHAPTER, find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import say, say_wrong
 from storyengine_tui.cli.running import print_json
@@ -23,7 +23,8 @@ _START_SECONDS = 20.0
 async def search(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The words to find; each may be a beginning.")],
     session: Annotated[
-        str, typer.Option("--session", metavar="SESSION", help="Its id, the beginning of it, or `last`.")
+        str,
+        typer.Option("--session", metavar="SESSION", help=WHICH_CHAPTER),
     ] = "last",
     book: Annotated[
         str | None,

@@ -52,9 +52,8 @@ SHORTEST_ID, LONGEST_ID = 13, 36
 WIDTH_OF_THE_REST = 64
 """Cells of the table beside id and title."""
 
-SessionArgument = Annotated[
-    str, typer.Argument(metavar="SESSION", help="Its id, the beginning of its id, or `last`.")
-]
+WHICH_CHAPTER = "A chapter: its id, the beginning of its id, or `last`."
+SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help=WHICH_CHAPTER)]
 
 
 async def find_session(catalog: SessionCatalog, name: str, *, is_archived: bool = False) -> SessionId:
@@ -79,11 +78,11 @@ async def _find_summary(catalog: SessionCatalog, name: str, *, is_archived: bool
         archived = await catalog.sessions(is_archived=True)
         if [one.id for one in archived if wanted and str(one.id).startswith(wanted)]:
             raise IllegalCommandError(
-                f"Nothing was done: the session “{name}” is archived.",
+                f"Nothing was done: the chapter “{name}” is archived.",
                 f"Bring it back with `storyengine restore {name}`.",
             )
-    where = "archived session" if is_archived else "session"
-    reason = f"more than one {where} begins with" if found else f"there is no {where}"
+    what = "archived chapter" if is_archived else "chapter"
+    reason = f"more than one {what} has an id that begins with" if found else f"there is no {what}"
     raise IllegalCommandError(
         f"Nothing was done: {reason} “{name}”.",
         f"List them with `storyengine sessions{' --archived' if is_archived else ''}`.",

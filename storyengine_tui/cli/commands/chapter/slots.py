@@ -51,7 +51,7 @@ async def save(
 
 @command(app)
 async def restore(session: SessionArgument, number: Number) -> None:
-    """Make a new session that begins where the slot was taken; nothing else is touched."""
+    """Make a new chapter that begins where the slot was taken; nothing else is touched."""
     async with _slots_of(session) as (slots, session_id):
         fresh = await slots.restore(session_id, number)
     say(f"Restored as session {fresh}")

@@ -25,7 +25,7 @@ async def branch(
     session: SessionArgument,
     at: Annotated[int, typer.Option("--at", min=1, help="The last prompt that the branch has.")],
 ) -> None:
-    """Make a new session that begins with a chapter up to a prompt; the chapter stays as it is."""
+    """Make a new chapter that begins with another up to a prompt; the other one stays as it is."""
     async with running_catalog(await unlocked()) as catalog:
         fresh = await catalog.branch(await find_session(catalog, session), at)
     say(f"Branched at prompt {at} as session {fresh}")

@@ -121,7 +121,6 @@ add_archive_commands(
     "book",
     TITLE,
     lambda catalog: catalog.library.books,
-    lambda found: found.title,
     noun="book",
     is_kept="its chapters stay, and ",
     is_lost="; its chapters are kept",

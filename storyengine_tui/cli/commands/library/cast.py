@@ -279,7 +279,6 @@ add_archive_commands(
     "cast",
     NAME,
     lambda catalog: catalog.library.characters,
-    lambda character: character.name,
     noun="character",
     is_lost=", with its card",
     asked="“{}” and its card",

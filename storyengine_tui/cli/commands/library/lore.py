@@ -144,7 +144,6 @@ add_archive_commands(
     "lore",
     NAME,
     lambda catalog: catalog.library.lore,
-    lambda lorebook: lorebook.name,
     noun="lorebook",
     forget=lambda lorebook, data: KeptText.forget_entries_of(lorebook.id, data),
 )

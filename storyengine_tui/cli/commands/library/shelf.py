@@ -4,11 +4,12 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from core.engine.catalog import SessionCatalog
+from core.engine.services.library.archive import Archive, Kept
 from core.exchange.library.library_files import ENDINGS, NO_FILE, files_in, read_file
 from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.bootstrap import running_catalog
@@ -41,25 +42,6 @@ def named_file(name: str) -> Path | None:
     path = Path(name)
     is_path = os.sep in name or path.suffix.lower() in ENDINGS
     return path if is_path or os.path.exists(path) else None  # False for a name that no file can have
-
-
-Kept = TypeVar("Kept")
-
-
-class Archive(Protocol[Kept]):
-    """The books, characters or lorebooks of the library."""
-
-    async def find(self, name: str, /, *, is_archived: bool = False) -> Kept:
-        """Return the one with this name."""
-
-    async def archive(self, one: Kept, /) -> None:
-        """Take it off the list."""
-
-    async def restore(self, one: Kept, /) -> Kept:
-        """Bring it back, under another name where its own is taken."""
-
-    async def purge(self, one: Kept, /) -> None:
-        """Delete it for good."""
 
 
 Imported = TypeVar("Imported", "CardImport", "LoreImport")
@@ -102,7 +84,6 @@ def add_archive_commands(
     group: str,
     name_argument: Any,
     archive_in: Callable[[SessionCatalog], Archive[Kept]],
-    name_of: Callable[[Kept], str],
     *,
     noun: str,
     is_kept: str = "",
@@ -121,13 +102,13 @@ def add_archive_commands(
         async with running_catalog(await unlocked()) as catalog:
             found = await archive_in(catalog).find(name)
             await archive_in(catalog).archive(found)
-        say(f"Archived “{name_of(found)}”. Bring it back with `storyengine {group} restore`.")
+        say(f"Archived “{found.names[0]}”. Bring it back with `storyengine {group} restore`.")
 
     async def restore(name: Annotated[str, name_argument]) -> None:
         async with running_catalog(await unlocked()) as catalog:
             archived = await archive_in(catalog).find(name, is_archived=True)
             restored = await archive_in(catalog).restore(archived)
-        say(f"Restored “{name_of(restored)}”.")
+        say(f"Restored “{restored.names[0]}”.")
 
     async def purge(
         name: Annotated[str, name_argument],
@@ -136,11 +117,11 @@ def add_archive_commands(
         configuration = await unlocked()
         async with running_catalog(configuration) as catalog:
             archived = await archive_in(catalog).find(name, is_archived=True)
-            if not may_delete(asked.format(name_of(archived)), is_sure=yes, effect=effect):
+            if not may_delete(asked.format(archived.names[0]), is_sure=yes, effect=effect):
                 return
             await archive_in(catalog).purge(archived)
             forget(archived, configuration.paths.data)
-        say(f"Deleted “{name_of(archived)}”.")
+        say(f"Deleted “{archived.names[0]}”.")
 
     archive.__doc__ = f"Take a {noun} off the list; {is_kept}it can be restored."
     restore.__doc__ = f"Bring an archived {noun} back."

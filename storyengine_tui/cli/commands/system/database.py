@@ -81,7 +81,7 @@ async def restore(
 
 async def restore_any(
     name: Annotated[
-        str, typer.Argument(metavar="FILE|SESSION", help="A file of `backup`, or an archived session.")
+        str, typer.Argument(metavar="FILE|SESSION", help="A file of `backup`, or an archived chapter.")
     ],
     replace: Annotated[
         bool, typer.Option("--replace", help="Of a file: replace the database's content.")

@@ -1,6 +1,5 @@
 """The chapter list: open, new, rename, archive, restore, and purge after a question (design 5)."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.text import Text
@@ -83,12 +82,8 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
                 return
             sessions = [summary for summary in sessions if summary.id not in in_books]
         self._has_open_one = False
+        self.show_shelves(self._counts, None if self._shows_archived else len(sessions))
         self.show_rows(sessions)
-
-    def show_rows(self, rows: Sequence[SessionSummary]) -> None:
-        """Show these chapters, and how many they are."""
-        self.show_shelves(self._counts, len(rows))
-        super().show_rows(rows)
 
     def standing_texts(self) -> tuple[str, str]:
         """Return heading and text of an empty list, which differ once there are books."""

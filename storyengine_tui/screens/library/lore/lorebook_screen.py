@@ -104,7 +104,7 @@ class LorebookScreen(LorebookEditorScreen, FindingScreen[None]):
             self._text.close()
 
     def do(self, work: Awaitable[None]) -> None:
-        """Do this in the background, one after another; show an error below the list."""
+        """Do this in the background; show an error below the list."""
         self.run_worker(self._perform(work), group="lorebook", exit_on_error=False)
 
     async def _perform(self, work: Awaitable[None]) -> None:
@@ -337,11 +337,11 @@ class LorebookScreen(LorebookEditorScreen, FindingScreen[None]):
             return action not in ("open", "switch", "add", "drop", "try", "fields", "convert")
         if action == "convert":
             return not self.editor.can_write
-        if action in ("switch", "drop") or action == "open":
-            return self._list.chosen is not None and (action == "open" or self.editor.can_write)
-        if action == "add":
-            return self.editor.can_write
-        return True
+        if action == "open":
+            return self._list.chosen is not None
+        if action in ("switch", "drop"):
+            return self._list.chosen is not None and self.editor.can_write
+        return action != "add" or self.editor.can_write
 
 
 def _cells_of(entry: LoreEntry) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class FileModal(LineModal):
 
     HEADING = "Import a file, or a folder of them"
     PLACEHOLDER = "Path, such as ~/cards"
-    NOTE = "The file is kept as it is. Cards: .json, .png, .charx."
+    NOTE = "Each file is kept as it is. Cards and lorebooks: .json, .png, .jpg, .charx, .lorebook."
     LIMIT = 1_000
     SAVE = "Import"
 

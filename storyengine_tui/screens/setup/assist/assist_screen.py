@@ -189,6 +189,10 @@ class AssistScreen(OverlayScreen[Taken]):
             proposal = await work.propose(request, self)
         except StoryEngineError as error:
             await self._show_failure(request, error)
+        except Exception:  # a bug, which the app reports; this page can be left
+            self._is_asking = False
+            self._show_state()
+            raise
         else:
             self._is_asking, self._request = False, None
             self._show_proposal(asked, proposal)

@@ -327,6 +327,23 @@ async def test_a_search_that_takes_its_time_says_so(desktop: Desktop) -> None:
         assert "ooking" not in screen_text(app)
 
 
+@pytest.mark.anyio
+async def test_a_search_that_fails_does_not_say_any_more_that_it_looks(desktop: Desktop) -> None:
+    may_fail = asyncio.Event()
+
+    async def search(_text: str, _is_wide: bool) -> Searched:
+        await may_fail.wait()
+        raise StorageError(ErrorCode.STORAGE_LOAD_FAILED, "The database is away.")
+
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
+        await app.push_screen(SearchScreen(search, in_no_book))
+        await pilot.press(*"lamp")
+        await until(pilot, lambda: "Looking …" in screen_text(app))
+        may_fail.set()
+        await until(pilot, lambda: "The database is away." in screen_text(app))
+        assert "ooking" not in screen_text(app)
+
+
 def test_what_is_found_for_words(desktop: Desktop, pictures_match: PicturesMatch) -> None:
     desktop.prepare_now(tell)
 

@@ -14,6 +14,7 @@ from textual.widgets import DataTable, Input, Static
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.slot import Slot
 from core.engine.engine import Engine
+from core.exchange.library.library_files import ENDINGS
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
 from storyengine_tui.screens.library.cast.character_modals import IdentityModal
 from storyengine_tui.screens.library.chapters.books_screen import BooksScreen
@@ -114,6 +115,14 @@ async def test_the_four_lists_show_what_there_is_under_the_same_keys_and_narrow_
         lore = await shelf_of(pilot, "4", LoreScreen)
         assert [row[:3] for row in cells(lore)] == [["Harbour [/x]", "1", "world info"]]
         assert "1 Books 1   2 Chapters   3 Cast 2  [4 Lore 1]" in screen_text(app)
+        # What is archived is not counted among the chapters.
+        chapters = await shelf_of(pilot, "2", ChaptersScreen)
+        assert "[2 Chapters 1]" in screen_text(app)
+        await pilot.press("v")
+        await until(pilot, lambda: not cells(chapters))
+        await until(pilot, lambda: "[2 Chapters]" in screen_text(app))
+        await pilot.press("v")
+        await until(pilot, lambda: "[2 Chapters 1]" in screen_text(app))
         # A list narrows with each letter, and Esc shows all again.
         for key, kind, searches in SEARCHES:
             screen = await shelf_of(pilot, key, kind)
@@ -303,6 +312,7 @@ async def test_an_identity_opens_once_and_what_failed_is_not_called_imported_or_
         screen = await shelf(pilot, "3", CastScreen)
         await pilot.press("i")
         await until(pilot, lambda: isinstance(app.screen, FileModal))
+        assert all(ending in FileModal.NOTE for ending in ENDINGS - {".jpeg"})
         await pilot.press(*"~no_such_user/a.json", "enter")
         await until(pilot, lambda: app.screen is screen and "1 refused" in heading(screen))
         # An identity is opened once for Enter that comes twice.
