@@ -52,10 +52,14 @@ def _styles_found_once() -> Iterator[None]:
     """Parse each style sheet, and match its rules, once for all apps: that is half of a start."""
     parse = Stylesheet._parse_rules
     parsed: dict[tuple[object, ...], list[RuleSet]] = {}
+    themes: list[dict[str, str]] = []
 
     @wraps(parse)
     def parse_once(self: Stylesheet, *source: Any, **options: Any) -> list[RuleSet]:
-        key = (*source, *options.items(), *self._variables.items())
+        if self._variables not in themes:
+            themes.append(dict(self._variables))
+        # Not the variables themselves, of which a hash takes long: a start asks four hundred times.
+        key = (*source, *options.items(), themes.index(self._variables))
         if key not in parsed:
             parsed[key] = parse(self, *source, **options)
         return parsed[key]

@@ -141,8 +141,8 @@ class ChapterScreen(BatchedScreen[None]):
 
     @property
     def is_open(self) -> bool:
-        """Whether every page shows the session."""
-        return self._pages.are_attached
+        """Whether a page shows the session; the others are filled when they are needed, or after a pause."""
+        return self._pages.are_open
 
     @property
     def has_session(self) -> bool:
@@ -189,16 +189,18 @@ class ChapterScreen(BatchedScreen[None]):
             self._run(self._attach_others(session, listener), "attach")
 
     async def _attach_others(self, session: "SessionHandle", listener: "Listener") -> None:
-        """Attach the hidden pages, then handle the notifications that arrived since."""
+        """Handle notifications, and attach the hidden pages when they are needed."""
         self._show_pane()
-        await self._pages.attach_others(session, lambda: self._session is session)
-        if self._session is session:
-            self._run(self._listener.follow(listener), "hear")
-            self._show_pane()
+        self._run(self._listener.follow(listener), "hear")
+        if self._there is not None:
+            self.do_there(*self._there)
+        async for tab in self._pages.attach_others(session):
+            if tab == self.active_tab:
+                self._show_pane()
             if self._there is not None:
                 self.do_there(*self._there)
-            if not self.app.is_headless:
-                self._run(self._pages.prepare_others(lambda: self._session is session), "prepare")
+        if not self.app.is_headless:
+            self._run(self._pages.prepare_others(lambda: self._session is session), "prepare")
 
     async def show_again(self) -> None:
         """Show the session as it is stored now."""
@@ -268,10 +270,10 @@ class ChapterScreen(BatchedScreen[None]):
         return page is not None and page.check_action(name, parameters) is True
 
     def do_there(self, tab: str, action: str) -> None:
-        """Go to a tab and run an action of its page; in a chapter that is being opened, after that."""
+        """Go to a tab and run an action of its page; once the page shows the session."""
         page = self._pages.get_page(tab)
-        self._there = None if self.is_open else (tab, action)
-        if page is not None and self.is_open:
+        self._there = None if page is not None else (tab, action)
+        if page is not None:
             self._pages.active = tab
             page.call_after_refresh(page.run_action, action)
 

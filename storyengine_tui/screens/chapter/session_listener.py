@@ -89,6 +89,7 @@ class SessionListener:
         async for batch in listener.batches():
             for notification in batch:
                 await self._handle(notification)
+                await self._pages.wait_until_attached()
                 for page in self._pages:
                     page.on_notification(notification)
             # Once, after all notices of a commit.

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -32,7 +32,7 @@ _HOME_TABS: Final = dict.fromkeys((SessionState.DRAFT_TAB1, SessionState.LOCKING
 IDLE_SECONDS: Final = 0.5
 """Seconds without a key after which the GM is idle."""
 PRERENDER_PAUSE_SECONDS: Final = 0.3
-"""Seconds before the hidden pages are created: creating one delays keys."""
+"""Seconds before each hidden page is created: creating one delays keys."""
 LAYOUT_TIMEOUT_SECONDS: Final = 2.0
 """Seconds after which pre-rendering a page is given up."""
 TALL: Final = 36
@@ -105,7 +105,7 @@ class IdleDetector:
 
 
 class TabPages:
-    """Creates a page when it is first needed, and attaches the session to each.
+    """Creates a page when it is first needed, and attaches the session to it.
 
     A page without a session is not displayed, so that nothing is typed that could not be stored. Disabling
     the page would have the same effect, but would restyle everything on it.
@@ -116,14 +116,17 @@ class TabPages:
         self._pages: dict[str, SessionTab] = {}
         self._attached: set[str] = set()
         self._making = asyncio.Lock()
-        self._is_wanted = asyncio.Event()
+        self._attaching = asyncio.Lock()
+        self._wanted = asyncio.Queue[str]()
+        """The tabs that the GM, or an action, asks for before a session is attached to their pages."""
         self.idle = IdleDetector()
         """Its `touch` must be called for every key."""
         self.folder: Path | None = None
         """The folder in which the pages keep text that is not stored yet."""
 
     def __iter__(self) -> "Iterator[SessionTab]":
-        return iter(self._pages.values())
+        """Iterate over the pages that show the session."""
+        return (self._pages[tab] for tab in TITLES if tab in self._attached)
 
     @property
     def active(self) -> str:
@@ -135,14 +138,14 @@ class TabPages:
         self._screen.query_one("#tabs", TabbedContent).active = tab
 
     @property
-    def are_attached(self) -> bool:
-        """Whether every page shows the session."""
-        return len(self._attached) == len(TITLES)
+    def are_open(self) -> bool:
+        """Whether a page shows the session; the others follow."""
+        return bool(self._attached)
 
     def get_page(self, tab: str) -> "SessionTab | None":
         """Return the page of a tab if a session is attached to it; otherwise have that done immediately."""
         if tab not in self._attached:
-            self._is_wanted.set()
+            self._wanted.put_nowait(tab)
             return None
         return self._pages[tab]
 
@@ -168,27 +171,38 @@ class TabPages:
 
     async def attach(self, tab: str, session: "SessionHandle") -> None:
         """Show this session on the page of a tab."""
-        page = await self.make(tab)
-        page.folder = self.folder
-        await page.attach(session)
-        page.display = True
-        self._attached.add(tab)
+        async with self._attaching:
+            page = await self.make(tab)
+            page.folder = self.folder
+            await page.attach(session)
+            page.display = True
+            self._attached.add(tab)
 
     async def attach_again(self, session: "SessionHandle") -> None:
-        """Show the session on every page as it is stored now, the visible one first."""
-        for tab in sorted(TITLES, key=lambda tab: tab != self.active):
+        """Show the session as it is stored now on every page that shows it, the visible one first."""
+        for tab in sorted(self._attached, key=lambda tab: tab != self.active):
             await self.attach(tab, session)
 
-    async def attach_others(self, session: "SessionHandle", is_open: Callable[[], bool]) -> None:
-        """Show this session on the remaining pages, after a pause or as soon as one of them is needed."""
-        self._is_wanted.clear()
-        if not self._screen.app.is_headless:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(PRERENDER_PAUSE_SECONDS):
-                    await self._is_wanted.wait()
-        for tab in TITLES:
-            if is_open() and tab not in self._attached:
+    async def attach_others(self, session: "SessionHandle") -> AsyncIterator[str]:
+        """Show this session on each remaining page once it is needed, or after a pause; yield its tab.
+
+        Without a terminal only those that are needed are created: no key has to wait there.
+        """
+        pause = None if self._screen.app.is_headless else PRERENDER_PAUSE_SECONDS
+        while missing := [tab for tab in TITLES if tab not in self._attached]:
+            try:
+                async with asyncio.timeout(pause):
+                    tab = await self._wanted.get()
+            except TimeoutError:
+                tab = missing[0]
+            if tab in missing:
                 await self.attach(tab, session)
+                yield tab
+
+    async def wait_until_attached(self) -> None:
+        """Wait for a page that is being filled: it may show what a notification says already, or not yet."""
+        async with self._attaching:
+            return
 
     async def prepare_others(self, is_open: Callable[[], bool]) -> None:
         """Pre-render hidden tabs while the user is idle."""
@@ -265,7 +279,9 @@ class TabPages:
 
     def detach(self) -> None:
         """Detach every page from the session; what was typed has been flushed."""
-        for tab in self._attached:
-            self._pages[tab].detach()
-            self._pages[tab].display = False
+        for page in self._pages.values():
+            if page.has_session:  # Also one that was being filled.
+                page.detach()
+                page.display = False
         self._attached.clear()
+        self._wanted = asyncio.Queue()

@@ -12,8 +12,12 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import TabbedContent, TabPane
 
+from core.domain.slot import Slot
+from core.engine.sync.notifications import Notification
 from storyengine_tui.screens.chapter import tab_pages
 from storyengine_tui.screens.chapter.tab_pages import TabPages
+from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
+from tests.tui.engine_app import Desktop, make_active, screen_text, until
 
 pytestmark = pytest.mark.anyio
 
@@ -32,6 +36,24 @@ class SlowPage:
     async def flush(self) -> None:
         self.flushing.set()
         await self.gate.wait()
+
+
+class FilledPage(SlowPage):
+    """A page that is never filled to its end."""
+
+    has_session = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began = asyncio.Event()
+
+    async def attach(self, session: object) -> None:
+        self.has_session = True
+        self.began.set()
+        await self.gate.wait()
+
+    def detach(self) -> None:
+        self.has_session = False
 
 
 class FailingPage(SlowPage):
@@ -141,3 +163,65 @@ async def test_a_page_is_made_once_also_where_another_chapter_is_opened_meanwhil
         PlayPane.gate.set()
         page = await pages.make("play")
         assert [page] == [*app.query(PlayPane)]
+
+
+def narratives(app: App[Any]) -> list[NarrativePane]:
+    """Return the page of tab 3, where it is made."""
+    return list(app.query(NarrativePane))
+
+
+async def test_a_prompt_is_played_before_the_other_pages_are_made_and_these_show_it_once_they_are(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(lambda engine: make_active(engine, 6)) as (pilot, app):
+        assert app.session is not None and app.chapter.active_tab == "play"
+        reply = await app.session.submit_prompt(Slot.RED, "The seventh")
+        await app.session.wait(reply)
+        await until(pilot, lambda: "The seventh" in screen_text(app))
+        assert not narratives(app)
+        await pilot.press("f4")
+        await until(pilot, lambda: narratives(app) and "1–7" in screen_text(app))
+
+
+async def test_a_page_is_told_of_a_commit_once_it_shows_the_session(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attach, note = NarrativePane.on_session_attached, NarrativePane.on_notification
+    began, gate = asyncio.Event(), asyncio.Event()
+    told: list[bool] = []
+
+    async def attach_late(self: NarrativePane) -> None:
+        began.set()
+        await gate.wait()
+        await attach(self)
+
+    def told_when(self: NarrativePane, notification: Notification) -> None:
+        told.append(gate.is_set())
+        note(self, notification)
+
+    monkeypatch.setattr(NarrativePane, "on_session_attached", attach_late)
+    monkeypatch.setattr(NarrativePane, "on_notification", told_when)
+    async with desktop.window(make_active) as (pilot, app):
+        assert app.session is not None
+        await pilot.press("f4")
+        await began.wait()
+        await app.session.wait(await app.session.submit_prompt(Slot.RED, "Who is there?"))
+        await pilot.pause()
+        assert not told
+        gate.set()
+        await until(pilot, lambda: told)
+        assert all(told)
+
+
+async def test_a_page_that_was_being_filled_as_its_chapter_was_left_shows_no_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = FilledPage()
+    pages = made_of({"play": page}, monkeypatch)
+    filling = asyncio.create_task(pages.attach("play", cast(Any, object())))
+    await page.began.wait()
+    filling.cancel()
+    with suppress(asyncio.CancelledError):
+        await filling
+    pages.detach()
+    assert not page.has_session
