@@ -226,17 +226,18 @@ class PostgresStore:
         request_id: RequestId | None = None,
         agent_id: int | None = None,
         kind: RequestKind | None = None,
+        input_hash: str | None = None,
         newest: int | None = None,
     ) -> Sequence[Artifact]:
         """Return the artifacts of a session, of one request, one agent or one kind of request, oldest first.
 
-        `newest` is how many at most, those that came last.
+        `input_hash` is that of their input; `newest` is how many at most, those that came last.
         """
         query = reads.rows_of(LLM_ARTIFACT, session_id).order_by(LLM_ARTIFACT.c.artifact_id.desc())
-        if request_id is not None:
-            query = query.where(LLM_ARTIFACT.c.request_id == request_id)
-        if agent_id is not None:
-            query = query.where(LLM_ARTIFACT.c.agent_id == agent_id)
+        wanted = {"request_id": request_id, "agent_id": agent_id, "input_hash": input_hash}
+        for name, value in wanted.items():
+            if value is not None:
+                query = query.where(LLM_ARTIFACT.c[name] == value)
         if kind is not None:
             of_kind = reads.rows_of(LLM_REQUEST, session_id).where(LLM_REQUEST.c.kind == kind.value)
             query = query.where(

@@ -44,7 +44,9 @@ class CallRecords:
         return CallRecords(self.artifacts + other.artifacts, self.contents + other.contents)
 
     def marked(self, error: StoryEngineError, message: str = "") -> "CallRecords":
-        """Return the records with the last artifact marked as failed by an error in the answer."""
+        """Return the records with the last artifact, if any, marked as failed by an error in the answer."""
+        if not self.artifacts:
+            return self
         *before, last = self.artifacts
         failed = replace(last, error_code=error.code, error_message=message or error.message)
         return CallRecords((*before, failed), self.contents)
@@ -56,7 +58,9 @@ class CallRecords:
         return CallRecords((*before, good), self.contents)
 
     def noting(self, left_out: Sequence[str]) -> "CallRecords":
-        """Return the records with a note on the last artifact of the omitted parts."""
+        """Return the records with a note on the last artifact, if any, of the omitted parts."""
+        if not self.artifacts:
+            return self
         *before, last = self.artifacts
         return CallRecords((*before, replace(last, left_out=(*last.left_out, *left_out))), self.contents)
 

@@ -206,11 +206,12 @@ class SessionStore(Protocol):
         request_id: RequestId | None = None,
         agent_id: int | None = None,
         kind: RequestKind | None = None,
+        input_hash: str | None = None,
         newest: int | None = None,
     ) -> Sequence[Artifact]:
         """Return the artifacts of a session, of one request, one agent or one kind of request, oldest first.
 
-        `newest` limits them to that many, the last ones.
+        `input_hash` limits them to those of one input. `newest` limits them to that many, the last ones.
         """
 
     async def spent(

@@ -18,6 +18,7 @@ from core.domain.requests.request import BackgroundRequest, Request, RequestBase
 from core.domain.requests.retry_policy import NEEDS_THE_GM
 from core.domain.slot import Slot
 from core.engine.changes.moves import provenance
+from core.engine.kinds.on_record import AnswersOnRecord
 from core.engine.kinds.outcome import Failed
 from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader
@@ -48,6 +49,8 @@ class Calls(ABC):
     _embeddings: EmbeddingService
     _request: Request
     _cancellation: Cancellation
+    on_record: AnswersOnRecord
+    """The answers to earlier attempts of the request."""
     call_records: CallRecords = field(default_factory=CallRecords, init=False)
     """The provenance of all calls so far."""
     _count = 0
@@ -196,7 +199,8 @@ class KindHandler(ABC, Generic[R, M]):
         Raises StorageError, and StoryEngineError (`LLM_CONTEXT_OVERFLOW`) when the input does not fit.
         """
         try:
-            return await self.run(job, request)
+            made, call_records = await self.run(job, request)
+            return made, job.calls.query + call_records  # a query that no call for an answer followed
         except Exception as bug:
             records = job.calls.call_records
             if self.stores_its_calls or not (records.artifacts or job.calls.query.artifacts):
@@ -234,38 +238,3 @@ class BackgroundHandler(KindHandler[BackgroundRequest, M]):
     def is_done(self, request: BackgroundRequest, changes: Changes) -> bool:
         """Whether it was settled: nothing waits for its answer."""
         return True
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierAnswer:
-    """The text of an answer, and the model that gave it."""
-
-    text: str
-    model: str
-
-
-async def earlier_answers(
-    store: SessionStore, request: RequestBase, *, with_unreadable: bool = False
-) -> Mapping[str, EarlierAnswer]:
-    """Return the answers of earlier attempts of a request, as `answers_to` does."""
-    if request.attempts <= 1:
-        return {}
-    return await answers_to(store, request, with_unreadable=with_unreadable)
-
-
-async def answers_to(
-    store: SessionStore, request: RequestBase, *, with_unreadable: bool = False
-) -> Mapping[str, EarlierAnswer]:
-    """Return the answers to a request that are on record, by the hashes of their inputs.
-
-    `with_unreadable` those too that their author was shown because they could not be read.
-    """
-    usable = (None, ErrorCode.LLM_INVALID_JSON) if with_unreadable else (None,)
-    artifacts = await store.artifacts(request.session_id, request_id=request.id)
-    good = {
-        artifact.input_hash: (artifact.output_ref, artifact.model)
-        for artifact in artifacts
-        if artifact.error_code in usable and artifact.output_ref is not None
-    }
-    texts = await store.contents(request.session_id, [reference for reference, _ in good.values()])
-    return {key: EarlierAnswer(texts[reference], model) for key, (reference, model) in good.items()}

@@ -1,7 +1,7 @@
 """Requests JSON from a model, and a correction when it does not validate (design 7)."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from core.agents.answers.json_output import InvalidMemoryError, ParsedMemory, is_whole
@@ -9,20 +9,26 @@ from core.agents.context_builder import Context, repair_context
 from core.config.models.model_config import ModelConfig
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.engine.kinds.base import Calls
+from core.engine.kinds.on_record import AnswersOnRecord
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
+from core.gateway.model_gateway import CallResult
 
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
 class Tried(Generic[Found]):
-    """The result of one call; `problems` are those that the model can be asked to correct."""
+    """An answer, or why there is none; `problems` are those that the model can be asked to correct.
+
+    One that is on record from before has no call records. `is_last` is whether no other is asked for.
+    """
 
     made: Found | Failed
     call_records: CallRecords
     text: str = ""
     problems: tuple[str, ...] = ()
+    is_last: bool = True
 
     @property
     def rejected(self) -> CallRecords:
@@ -35,10 +41,14 @@ class Tried(Generic[Found]):
 
 
 async def make_memory(
-    context: Context, calls: Calls, parse: Callable[[str], ParsedMemory], choice: ModelConfig | None = None
+    context: Context,
+    calls: Calls,
+    parse: Callable[[str], ParsedMemory],
+    choice: ModelConfig | None = None,
+    on_record: AnswersOnRecord | None = None,
 ) -> tuple[ParsedMemory | Failed, CallRecords]:
     """Return validated memory, as `make_json`; what is valid but too long is requested once more too."""
-    return await make_json(context, calls, parse, choice, lambda made: made.too_long)
+    return await make_json(context, calls, parse, choice, lambda made: made.too_long, on_record)
 
 
 async def make_json(
@@ -47,6 +57,7 @@ async def make_json(
     read: Callable[[str], Found],
     choice: ModelConfig | None = None,
     faults_of: Callable[[Found], tuple[str, ...]] | None = None,
+    on_record: AnswersOnRecord | None = None,
 ) -> tuple[Found | Failed, CallRecords]:
     """Return what is read in an answer after one call, or after a second one that shows the model its errors.
 
@@ -56,10 +67,10 @@ async def make_json(
     async def read_now(text: str) -> Found:
         return read(text)
 
-    tries = [one async for one in answers(context, calls, read_now, choice, faults_of)]
+    tries = [one async for one in answers(context, calls, read_now, choice, faults_of, on_record)]
     first, second = tries[0], tries[-1]
     if second is first:
-        return first.made, first.call_records
+        return first.made, first.rejected if isinstance(first.made, Failed) else first.call_records
     if isinstance(second.made, Failed):
         is_cancelled = second.made.error.code is ErrorCode.LLM_CANCELLED
         if not isinstance(first.made, Failed) and not is_cancelled:
@@ -74,16 +85,44 @@ async def answers(
     read: Callable[[str], Awaitable[Found]],
     choice: ModelConfig | None = None,
     faults_of: Callable[[Found], tuple[str, ...]] | None = None,
+    on_record: AnswersOnRecord | None = None,
 ) -> AsyncIterator[Tried[Found]]:
     """Yield the result of a call, and, if it has problems, that of a second one that shows them to the model.
 
-    The second call is made when the caller asks for it, who may store the first answer before.
+    The second call is made when the caller asks for it, who may store the first answer before. An answer that
+    is `on_record`, or else with those of earlier attempts, is not asked for again, unless both are rejected.
     """
-    first = await _try(context, calls, read, choice, faults_of)
-    yield first
-    if first.problems:
+    asked, is_repair = context, False
+    while (earlier := await _recorded(asked, calls, read, choice, faults_of, on_record)) is not None:
+        if not earlier.problems:
+            yield earlier
+            return
+        if is_repair:
+            asked, is_repair = context, False
+            break
+        asked, is_repair = repair_context(context, earlier.text, earlier.problems), True
+    first = await _try(asked, calls, read, choice, faults_of)
+    yield replace(first, is_last=is_repair or not first.problems)
+    if first.problems and not is_repair:
         again = repair_context(context, first.text, first.problems)
         yield await _try(again, calls, read, choice, faults_of)
+
+
+async def _recorded(
+    asked: Context,
+    calls: Calls,
+    read: Callable[[str], Awaitable[Found]],
+    choice: ModelConfig | None,
+    faults_of: Callable[[Found], tuple[str, ...]] | None,
+    on_record: AnswersOnRecord | None,
+) -> Tried[Found] | None:
+    """Return what the answer on record says; one that was rejected for its faults has them still."""
+    earlier = await (on_record or calls.on_record).to(asked, choice or calls.config_of(asked))
+    if earlier is None:
+        return None
+    tried = await _read(earlier.result, read, faults_of)
+    is_rejected = isinstance(tried.made, Failed) or not earlier.is_accepted
+    return tried if is_rejected else replace(tried, problems=())
 
 
 async def _try(
@@ -99,6 +138,14 @@ async def _try(
     if result.finish_reason == "length" and not is_whole(result.text):
         error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
         return Tried(Failed(error), result.call_records.marked(error))
+    return await _read(result, read, faults_of)
+
+
+async def _read(
+    result: CallResult,
+    read: Callable[[str], Awaitable[Found]],
+    faults_of: Callable[[Found], tuple[str, ...]] | None,
+) -> Tried[Found]:
     try:
         made = await read(result.text)
     except InvalidMemoryError as invalid:

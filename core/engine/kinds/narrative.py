@@ -15,10 +15,10 @@ from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.engine.changes.moves import move
-from core.engine.kinds.base import Job, KindHandler, earlier_answers
+from core.engine.kinds.base import Job, KindHandler
 from core.engine.kinds.outcome import Failed, NarrativeMade
 from core.gateway.call_records import CallRecords
-from core.gateway.model_gateway import CallResult, input_hash, model_request
+from core.gateway.model_gateway import CallResult
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
@@ -51,7 +51,6 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
         plan = job.builder.plan_narrative(knowledge, session.definition, session.target_words)
         if not plan:
             raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, _NOTHING_PLAYED)
-        written = await earlier_answers(job.store, request)
         canon = "\n".join(event.text for event in knowledge.events)
         texts: list[str] = []
         model = ""
@@ -60,7 +59,7 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
                 knowledge, part, session.definition, texts[-1] if texts else ""
             )
             choice = job.calls.config_of(context)
-            earlier = written.get(input_hash(model_request(context, choice)))
+            earlier = await job.calls.on_record.accepted(context, choice)
             prose = "" if earlier is None else _prose(earlier.text, choice, texts, canon)[0]
             is_nothing = part is plan[-1] and not texts
             if earlier is not None and (prose or not is_nothing):

@@ -9,6 +9,7 @@ from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import ReplyRequest, Request
 from core.engine.kinds.base import Calls, Job, Save, input_of
+from core.engine.kinds.on_record import AnswersOnRecord
 from core.engine.recall.reading import BankReader
 from core.engine.sync.notifications import CallStarted, Notification, StreamRestarted, TextArrived
 from core.gateway.cancellation import Cancellation
@@ -38,7 +39,8 @@ class JobFactory:
         profiles = snapshot.tab1.profiles
         await self._gateway.look_up_models(profiles)
         choices = self._gateway.choices.for_cast(profiles)
-        calls = _Calls(self._gateway, choices, self._embeddings, request, cancellation, publish)
+        on_record = AnswersOnRecord(self._store, request)
+        calls = _Calls(self._gateway, choices, self._embeddings, request, cancellation, on_record, publish)
         builder = self._builder.for_chapter(snapshot.prompt_blocks, profiles)
         return Job(snapshot, builder, calls, self._store, self._save, self._bank)
 

@@ -10,6 +10,7 @@ import pytest
 
 from core.domain.ids import SessionId
 from core.domain.requests.request import RequestState
+from core.domain.slot import Slot
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble
 from db.store import PostgresStore, open_store
 from tests.engine.windows import GatedModel, listening, play, playable, streaming, window
@@ -96,6 +97,28 @@ async def test_where_another_window_went_on_meanwhile_the_call_is_on_record_and_
         assert (await store.contents(session_id, [kept.output_ref]))[kept.output_ref]
     with psycopg.connect(plain_url(plain.url)) as connection:
         check_session(connection, session_id, may_be_late=True)
+
+
+async def test_a_prompt_that_is_sent_again_has_the_answer_of_which_only_the_call_is_on_record(
+    plain: PlainServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session_id = await end_in_an_outage(plain, tmp_path, monkeypatch)
+    async with opened(plain, None) as elsewhere, window(elsewhere, session_id=session_id):
+        """What is opened there puts the text back into its composer."""
+    async with opened(plain, tmp_path) as store:
+        model = GatedModel()
+        async with window(store, model, session_id) as session:
+            assert list(session.snapshot.unsent.values()) == ["One"]
+            sent = await session.submit_prompt(Slot.RED, "One")
+            assert (await session.wait(sent)).state is RequestState.DONE
+        assert model.calls == []
+        prompt, reply = await store.log(session_id)
+        [kept] = [one for one in await store.artifacts(session_id, request_id=sent) if one.output_ref]
+        assert kept.output_ref is not None
+        assert (await store.contents(session_id, [kept.output_ref]))[kept.output_ref].endswith(reply.text)
+        assert prompt.text == "One"
+    with psycopg.connect(plain_url(plain.url)) as connection:
+        check_session(connection, session_id)
 
 
 async def test_a_paid_reply_is_stored_once_where_the_server_is_back_before_the_program_ends(

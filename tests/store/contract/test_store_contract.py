@@ -124,6 +124,9 @@ async def test_everything_a_commit_can_bring_comes_back(
     assert await store.artifacts(session.id, request_id=failed.id) == []
     assert await store.artifacts(session.id, kind=RequestKind.REPLY) == list(changes.artifacts)
     assert await store.artifacts(session.id, kind=RequestKind.HEARTBEAT) == []
+    asked = changes.artifacts[0].input_hash
+    assert await store.artifacts(session.id, input_hash=asked) == list(changes.artifacts)
+    assert await store.artifacts(session.id, input_hash=asked[::-1]) == []
     texts = {content.hash: content.text for content in changes.contents}
     assert await store.contents(session.id, [*texts, "0" * 64]) == texts
 

@@ -239,6 +239,7 @@ class MemoryStore:
         request_id: RequestId | None = None,
         agent_id: int | None = None,
         kind: RequestKind | None = None,
+        input_hash: str | None = None,
         newest: int | None = None,
     ) -> Sequence[Artifact]:
         rows = await self._found(session_id)
@@ -249,6 +250,7 @@ class MemoryStore:
             if request_id in (None, artifact.request_id)
             and agent_id in (None, artifact.agent_id)
             and kind in (None, rows.requests[artifact.request_id].kind)
+            and input_hash in (None, artifact.input_hash)
         ]
         return chosen if newest is None else chosen[len(chosen) - min(newest, len(chosen)) :]
 

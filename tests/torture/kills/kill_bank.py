@@ -1,6 +1,7 @@
-"""Kills while a memory bank is switched on and a chapter is read for it, while vectors are made, while it is
-switched off with work waiting, and while the GM adds, edits, merges and quotes items, takes that back,
-changes many items, or the language. Each item is there once, with its proof; no answer is asked for again."""
+"""Kills while a memory bank is switched on and a chapter is read for it, while vectors are made, also of
+texts, while it is switched off or the queue is cleared with work waiting, and while the GM adds, edits,
+merges and quotes items, takes that back, changes many items, or the language. Each item is there once, with
+its proof; no answer is asked for again."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -56,6 +57,7 @@ _VECTORS: Final = """
 SELECT count(*) FROM bank_vector JOIN bank_item USING (session_id, item_id, version) WHERE session_id = '{}'
 """
 _VERSIONS: Final = "SELECT item_id, version FROM bank_item WHERE session_id = '{}'"
+_TEXTS: Final = "SELECT count(*) FROM piece_vector WHERE session_id = '{}'"
 IN_VAIN: Final = 2
 _CALLS: Final = ("scan", "match", "update", "vectors")
 _READ: Final = Operation(
@@ -66,6 +68,13 @@ _WORK_OFF: Final = ("operation", "work off", "{}")
 _STOP: Final = Operation(
     ("operation", "stop keeping", "{}"), ("bank switched off",), before=(("bank", "on", "{}"),)
 )
+_CLEAR: Final = Operation(
+    ("queue", "clear"),
+    ("extraction",),
+    before=(("queue", "pause"), ("bank", "on", "{}")),
+    after=(("queue", "resume"),),
+)
+_SEARCH: Final = Operation(("operation", "prepare search", "{}"), ("embedding", "vectors", "call on record"))
 _ITEMS_CHANGED: Final = ("items changed",)
 _MERGE: Final = ("operation", "merge items", "{}")
 _UNDO: Final = ("bank", "undo", "{}")
@@ -94,13 +103,17 @@ def kill_bank(torturer: Torturer, most: int | None = None) -> None:
     first = _copy(torturer, str(file))
     left = points_of(torturer, (_READ,), first, None if most is None else max(1, most // 2))
     _require_read(torturer, first)
-    left |= points_of(
-        torturer, (_STOP,), _copy(torturer, str(file)), None if most is None else max(1, most // 8)
-    )
-    left |= points_of(torturer, (*_CHANGES, _TELL), first, None if most is None else max(2, most * 3 // 8))
+    left |= points_of(torturer, (_SEARCH,), first, None if most is None else max(1, most // 8))
+    wanted = _texts_of(torturer, first)
+    for operation in (_STOP, _CLEAR):
+        copy = _copy(torturer, str(file))
+        left |= points_of(torturer, (operation,), copy, None if most is None else max(1, most // 8))
+    left |= points_of(torturer, (*_CHANGES, _TELL), first, None if most is None else max(2, most // 4))
     kills: dict[Operation, Callable[[Point], bool]] = {
         _READ: lambda point: _kill_reading(torturer, point, str(file)),
         _STOP: lambda point: _kill_switching_off(torturer, point, str(file)),
+        _CLEAR: lambda point: _kill_clearing(torturer, point, str(file)),
+        _SEARCH: lambda point: _kill_texts(torturer, point, str(file), wanted),
         _TELL: lambda point: _kill_telling(torturer, point, first),
     }
     for operation, points in left.items():
@@ -163,6 +176,46 @@ def _kill_switching_off(torturer: Torturer, point: Point, file: str) -> bool:
     _require_paid(torturer, reports, session_id, in_vain=IN_VAIN + 1)
     torturer.look(only=UUID(session_id))
     return bool(done.killed)
+
+
+def _kill_clearing(torturer: Torturer, point: Point, file: str) -> bool:
+    """Kill while all that waits is given up: all of it is or nothing, and it is read when it is wanted."""
+    session_id = _copy(torturer, file)
+    give(torturer, _CLEAR.before, session_id)
+    ended, done = torturer.run([point], *of(_CLEAR.command, session_id), most_turns=1)
+    torturer.look(only=UUID(session_id))
+    with served(torturer) as url:
+        [(_, work)] = rows(url, _WORK.format(session_id))
+    assert work in (["pending"] * 2, ["cancelled"] * 2), work
+    assert ended.returncode or work == ["cancelled"] * 2, "it says that it is done, and it is not"
+    give(torturer, (_CLEAR.command, *_CLEAR.after, _STOP.command), session_id)
+    reports = give(torturer, (_READ.command,), session_id)
+    _require_read(torturer, session_id)
+    _require_paid(torturer, [done, *reports], session_id)
+    torturer.look(only=UUID(session_id))
+    return bool(done.killed)
+
+
+def _kill_texts(torturer: Torturer, point: Point, file: str, wanted: int) -> bool:
+    """Kill while the texts of a chapter get their vectors: what is stored is not asked for again."""
+    session_id = _copy(torturer, file)
+    reports = list(give(torturer, (_READ.command,), session_id))
+    ended, done = torturer.run([point], *of(_SEARCH.command, session_id), most_turns=1)
+    torturer.look(only=UUID(session_id))
+    assert ended.returncode or _texts_of(torturer, session_id) == wanted, "it says that it is done"
+    reports += [done, *give(torturer, (_SEARCH.command,), session_id)]
+    assert _texts_of(torturer, session_id) == wanted
+    _require_paid(torturer, reports, session_id)
+    torturer.look(only=UUID(session_id))
+    return bool(done.killed)
+
+
+def _texts_of(torturer: Torturer, session_id: str) -> int:
+    """Return how many pieces of a chapter's texts have a vector."""
+    with served(torturer) as url:
+        [(count,)] = rows(url, _TEXTS.format(session_id))
+    assert isinstance(count, int)
+    return count
 
 
 def _require_read(torturer: Torturer, session_id: str) -> None:

@@ -56,6 +56,7 @@ _SETTINGS: Final = {
 """One addition to a reply, so that none follows on the first; short waits for what a kill interrupted."""
 _TIDY: Final = ("operation", "tidy", "{}")
 """Finishes what a kill left, and brings back two prompts without additions, and a queue that runs."""
+_DROP_FAILED: Final = ("operation", "drop failed", "{}")
 _PLACE: Final = "place"
 _ROUND: Final = (
     Operation(("operation", "ask both", "{}"), ("reply", "further reply", _PLACE)),
@@ -78,6 +79,12 @@ _ROUND: Final = (
         ("assist", "proposal", "reply", "work beside", _PLACE),
         in_vain=2,  # the call that makes room had not begun to stream
     ),
+    Operation(("operation", "stop call", "{}"), ("reply failed",), after=(_DROP_FAILED,)),
+    Operation(
+        _DROP_FAILED,
+        ("reply cancelled",),
+        before=(("operation", "stop call", "{}"),),
+    ),
     Operation(("operation", "pause", "{}"), ("queue paused",)),
     Operation(("operation", "resume", "{}"), ("queue resumed",), before=(("operation", "pause", "{}"),)),
     *(
@@ -87,6 +94,7 @@ _ROUND: Final = (
             ("move up", ("waiting prompt moved",)),
             ("edit waiting", ("waiting prompt edited",)),
             ("recall", ("reply cancelled",)),
+            ("drop waiting", ("reply cancelled",)),
         )
     ),
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
+from core.domain.session.profile import GENERAL
 from tests.core.library.cards.card_samples import V2, V3, packed, picture, t_ext, text_of
 from tests.torture.kills.kill_matrix import Torturer
 from tests.torture.kills.kill_orders import Point
@@ -41,6 +42,8 @@ _BOOK: Final = {
     "name": "Harbour",
     "entries": {"0": {"uid": 0, "key": ["lamp"], "content": "By the harbour."}},
 }
+_NOVEL: Final = {"lorebookVersion": 5, "entries": [{"keys": ["lamp"], "text": "By the sea."}]}
+"""Of a format that is read and not written."""
 _OURS: Final = {"story_engine": {"topics": [{"name": "The sea", "exposure_now": 0.5}]}}
 """A topic that no prompt mentions: a ceremony proposes to let it fade."""
 _CHAT: Final = (
@@ -49,19 +52,21 @@ _CHAT: Final = (
     {"name": "Kara", "mes": "I am.", "swipes": ["Nobody.", "I am."], "swipe_id": 1},
 )
 _STATE: Final = (
-    "SELECT name, aliases, identity, short_description, archived_at IS NULL,"
+    "SELECT name, aliases, identity, short_description, group_name, is_paused, archived_at IS NULL,"
     " (SELECT array_agg(key ORDER BY key) FROM cast_name WHERE character_id = id),"
     " (SELECT array_agg((cast_trait.name, strength)::text ORDER BY place) FROM cast_trait"
     "   WHERE character_id = id),"
-    " (SELECT array_agg(cast_topic.name ORDER BY place) FROM cast_topic WHERE character_id = id),"
+    " (SELECT array_agg((cast_topic.name, perspective)::text ORDER BY place) FROM cast_topic"
+    "   WHERE character_id = id),"
     " (SELECT md5(content) FROM cast_card WHERE character_id = id) FROM cast_member ORDER BY 1, 2",
     "SELECT name, part, after::text, why, state FROM cast_proposal JOIN cast_member"
     " ON cast_member.id = character_id ORDER BY 1, 2, 3",
-    "SELECT name, groups, entry_count, md5(content), archived_at IS NULL FROM lorebook ORDER BY 1, 4",
+    "SELECT name, groups, entry_count, format, md5(content), archived_at IS NULL FROM lorebook ORDER BY 1, 5",
     "SELECT book.title, author, description, book.archived_at IS NULL, array(SELECT session.title"
     " FROM book_chapter JOIN session ON session.id = session_id WHERE book_id = book.id ORDER BY place)"
     " FROM book ORDER BY 1, 2",
     "SELECT title, state, prompt_index, session.archived_at IS NULL, world, chapter, carried::text,"
+    " identities::text,"
     " (SELECT count(*) FROM event WHERE session_id = id),"
     " (SELECT count(*) FROM canon WHERE session_id = id),"
     " (SELECT count(*) FROM memory_block WHERE session_id = id),"
@@ -124,8 +129,10 @@ def _begin(torturer: Torturer) -> str:
     home, joss = torturer.home, {**V2["data"], "name": "Joss", "extensions": _OURS}
     (home.work / "kara.png").write_bytes(picture(t_ext("chara", packed(V2)), t_ext("ccv3", packed(V3))))
     (home.work / "joss.json").write_bytes(text_of({**V2, "data": joss}))
+    (home.work / "mara.json").write_bytes(text_of({**V2, "data": {**V2["data"], "name": "Mara"}}))
     home.write("harbour.json", json.dumps(_BOOK))
     home.write("quay.json", json.dumps({**_BOOK, "name": "Quay"}))
+    home.write("Old.json", json.dumps(_NOVEL))
     home.write("chat.jsonl", "\n".join(map(json.dumps, _CHAT)))
     _do(torturer, "cast", "import", "kara.png")
     _do(torturer, "lore", "import", "harbour.json")
@@ -158,6 +165,14 @@ def _trials(session_id: str, draft: str) -> list[LibraryTrial]:
     gone = partial(_without_chapters, (session_id, draft))
     return [
         *trials,
+        *_of_characters(session_id, gone),
+        LibraryTrial(("lore", "new", "Empty"), _gone("lore", "Empty")),
+        LibraryTrial(
+            ("operation", "convert lore", session_id),
+            _gone("lore", "Old"),
+            (("lore", "import", "Old.json"),),
+        ),
+        LibraryTrial((*proposals, "--drop", "1"), new.undo, (new.command, assist)),
         _operations(session_id, "grow older", "grow younger"),
         _operations(session_id, "hide lore", "show lore"),
         _operations(session_id, "write lore", "write lore back"),
@@ -184,6 +199,26 @@ def _trials(session_id: str, draft: str) -> list[LibraryTrial]:
         *_of_carried_lines(session_id, gone),
         LibraryTrial(("import", "whole.json"), undone_by=gone),
         LibraryTrial(("import", "chat.jsonl"), undone_by=gone),
+    ]
+
+
+def _of_characters(session_id: str, gone: Callable[[Torturer], None]) -> list[LibraryTrial]:
+    """Return changes of a character by hand, and one that is taken into a chapter that is not locked."""
+    pause, resume = ("cast", "pause", "Kara"), ("cast", "resume", "Kara")
+    group = ("cast", "set", "Kara", "--group")
+    trait, topic = ("cast", "trait", "Kara", "Stubborn"), ("cast", "topic", "Kara", "The tide")
+    return [
+        LibraryTrial(pause, (resume,)),
+        LibraryTrial(resume, (), (pause,)),
+        LibraryTrial((*group, "Crew"), ((*group, GENERAL),)),
+        *(LibraryTrial(one, ((*one, "--remove"),)) for one in (trait, topic)),
+        *(LibraryTrial((*one, "--remove"), (), (one,)) for one in (trait, topic)),
+        LibraryTrial(
+            ("cast", "take", "Mara", "last"),
+            _gone("cast", "Mara"),
+            (("cast", "import", "mara.json"), ("next", session_id)),
+            gone,
+        ),
     ]
 
 

@@ -175,6 +175,25 @@ async def _recall(engine: Engine, session: SessionHandle) -> None:
     assert len(await engine.queue.recall(session.id)) == len(texts)
 
 
+async def _drop_waiting(engine: Engine, session: SessionHandle) -> None:
+    """Send a prompt while the queue is paused, and take it out of the queue."""
+    assert await engine.queue.drop(await _waiting(engine, session))
+
+
+async def _stop_call(engine: Engine, session: SessionHandle) -> None:
+    """Send a prompt that gets no answer, and stop its call by the queue."""
+    request_id = await send(session, Slot.RED, f"{HANGS} {new_uuid()}")
+    await until(session, lambda: _is_called(engine))
+    assert await engine.queue.stop(request_id)
+    assert (await session.wait(request_id)).has_failed
+
+
+async def _drop_failed(engine: Engine, session: SessionHandle) -> None:
+    """Take the prompts that have failed, as after a crash, out of the queue."""
+    for failed in session.snapshot.failed(ReplyRequest):
+        assert await engine.queue.drop(failed.id)
+
+
 async def _tidy(engine: Engine, session: SessionHandle) -> None:
     """Finish the open requests, and restore the chapter to its state before the operations."""
     await engine.queue.resume()
@@ -218,5 +237,8 @@ OPERATIONS_BESIDE: Final[dict[str, Callable[[Engine, SessionHandle], Awaitable[N
     "move up": _move_up,
     "edit waiting": _edit_waiting,
     "recall": _recall,
+    "drop waiting": _drop_waiting,
+    "stop call": _stop_call,
+    "drop failed": _drop_failed,
     "tidy": _tidy,
 }

@@ -32,6 +32,12 @@ async def _work_off(engine: Engine, session: SessionHandle) -> None:
     await until(session, lambda: not session.snapshot.background)
 
 
+async def _prepare_search(engine: Engine, session: SessionHandle) -> None:
+    """Wait until all texts of the chapter have their vectors, as for a search of the GM."""
+    await session.prepare_search()
+    await until(session, lambda: not session.snapshot.background)
+
+
 async def _change(engine: Engine, session: SessionHandle) -> None:
     """Confirm all items in one change, or take that back."""
     items = await session.bank.items(with_all=True)
@@ -88,6 +94,7 @@ OPERATIONS_OF_BANK: Final[dict[str, Callable[[Engine, SessionHandle], Awaitable[
     "keep bank": _keep,
     "stop keeping": _stop_keeping,
     "work off": _work_off,
+    "prepare search": _prepare_search,
     "change items": _change,
     "add item": _add,
     "edit item": _edit,

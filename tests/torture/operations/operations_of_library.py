@@ -63,6 +63,12 @@ async def _edit_lore(library: Library, text: str) -> None:
     await library.lore.edit(kept, file, replace(file.book, entries=entries))
 
 
+async def _convert_lore(library: Library) -> None:
+    """Store a lorebook of a format that is only read in place of its file."""
+    kept = await library.lore.find("Old")
+    await library.lore.convert(kept, await library.lore.read(kept))
+
+
 async def _next_chapter(engine: Engine, act: Callable[[SessionHandle], Awaitable[None]]) -> None:
     """Do something in the one chapter that takes lines over from an earlier one."""
     listed = [one.id for one in await engine.sessions()]
@@ -108,4 +114,5 @@ OPERATIONS_OF_LIBRARY: Final[dict[str, Callable[[Library], Awaitable[None]]]] = 
     "show lore": _show_lore,
     "write lore": _write_lore,
     "write lore back": _write_lore_back,
+    "convert lore": _convert_lore,
 }

@@ -92,6 +92,14 @@ WHERE session_id = %(id)s AND type = 'turn_delta' ORDER BY 2, block.ordinal
 _MADE: LiteralString = (
     "SELECT block_id FROM memory_block WHERE session_id = %(id)s AND type = 'turn_delta' AND NOT is_by_gm"
 )
+_UNMADE: LiteralString = """
+SELECT from_prompt, to_prompt FROM llm_request made
+WHERE session_id = %(id)s AND kind = 'summary' AND state = 'done' AND NOT EXISTS (
+    SELECT FROM llm_artifact JOIN llm_request earlier USING (session_id, request_id)
+    WHERE session_id = made.session_id AND earlier.kind = 'summary' AND llm_artifact.error_code IS NULL
+    AND (earlier.from_prompt, earlier.to_prompt) = (made.from_prompt, made.to_prompt)
+)
+"""
 _DEAF: LiteralString = """
 SELECT reply.event_id FROM event reply JOIN event asked USING (session_id, prompt_index, take)
 WHERE session_id = %(id)s AND reply.role = 'agent' AND asked.role = 'user'
@@ -201,8 +209,9 @@ def check_session(connection: Connection, session_id: object, *, may_be_late: bo
     assert may_be_late or answers <= len(rows(_MADE)), "every delta that was paid for is stored, once"
     answered = Counter(request_id for request_id, kind in good if kind not in _MORE_ANSWERS)
     done = {request_id: kind for request_id, kind, held, *_ in called if held == "done"}
-    summarised = {request_id for request_id, kind in done.items() if kind == "summary"}
-    assert summarised <= {request_id for request_id, _ in good}
+    assert rows(_UNMADE) == [], (
+        "a summary that is done has an answer on record, its own or that of an earlier one"
+    )
     made = {request_id for request_id, kind in done.items() if kind not in _MORE_ANSWERS}
     made -= {request_id for (request_id,) in rows(_PARTIAL)}
     assert made <= set(answered), "a request is done when an answer to it is on record"

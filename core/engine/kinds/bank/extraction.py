@@ -5,13 +5,12 @@ at once, and the items with the outcome, in one transaction: a crash repeats at 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from core.agents.answers.json_output import InvalidMemoryError
 from core.agents.bank import compare, scan, scan_answer, small_scan
 from core.agents.bank.compare import Comparison
 from core.agents.bank.findings import (
@@ -25,7 +24,7 @@ from core.agents.bank.findings import (
 from core.agents.bank.scan import Known, ScanPart
 from core.agents.role.setup import AgentSetup
 from core.config.models.model_config import ModelConfig, PromptStyle
-from core.context.segments import Context, repair_context
+from core.context.segments import Context
 from core.context.visibility import Knowledge
 from core.domain.agent_role import AgentRole
 from core.domain.bank.details import NAMED, ItemKind
@@ -37,18 +36,11 @@ from core.engine.changes.moves import given_up
 from core.engine.kinds.bank.nearest import EarlierBank, Neighbours, earlier_bank
 from core.engine.kinds.bank.requests import analysed_for, mark_of, named_by
 from core.engine.kinds.bank.sorting import Sorted, Sorter
-from core.engine.kinds.base import (
-    BackgroundHandler,
-    EarlierAnswer,
-    Job,
-    answers_to,
-    called_with,
-    earlier_answers,
-)
+from core.engine.kinds.base import BackgroundHandler, Job, called_with
 from core.engine.kinds.json_answer import answers
+from core.engine.kinds.on_record import AnswersOnRecord
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
-from core.gateway.model_gateway import input_hash, model_request
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.name_list import name_key
@@ -69,16 +61,16 @@ class NoAnswerError(Exception):
 
 @dataclass(eq=False)
 class Asking:
-    """The calls of one attempt, each answer stored at once; `earlier` are the answers of those before it.
+    """The calls of one attempt, each answer stored at once.
 
     So an attempt after a crash, or after it made room for the play, goes on with the next question: an answer
-    to the same input is not asked for again.
+    to the same input that is on record is not asked for again.
     """
 
     _job: Job
     _request: BackgroundRequest
     _choice: ModelConfig
-    _earlier: Mapping[str, EarlierAnswer]
+    _earlier: AnswersOnRecord
     _is_on_record = False
 
     async def ask(self, context: Context, read: Reading[Found]) -> Found:
@@ -86,29 +78,19 @@ class Asking:
 
         Raises NoAnswerError.
         """
-        asked, repaired = context, False
-        while (earlier := self._earlier.get(input_hash(model_request(asked, self._choice)))) is not None:
-            try:
-                return (await read(earlier.text))[0]
-            except InvalidMemoryError as invalid:
-                if repaired:  # both of its answers cannot be read: it is asked from the beginning
-                    asked, repaired = context, False
-                    break
-                asked, repaired = repair_context(asked, earlier.text, invalid.problems), True
-        async for tried in answers(asked, self._job.calls, read, self._choice):
+        async for tried in answers(context, self._job.calls, read, self._choice, on_record=self._earlier):
             if not isinstance(tried.made, Failed):
                 found, notes = tried.made
                 await self._store(tried.call_records.noting(notes))
                 return found
-            if repaired or not tried.problems:
+            if tried.is_last:
                 raise NoAnswerError(replace(tried.made, is_on_record=self._is_on_record), tried.rejected)
             await self._store(tried.rejected)
-            repaired = True
         raise AssertionError("the second answer ends it")
 
     async def _store(self, records: CallRecords) -> None:
         await self._job.keep_calls(self._request, records)
-        self._is_on_record = True
+        self._is_on_record = self._is_on_record or bool(records.artifacts)
 
 
 BEFORE = 3
@@ -253,7 +235,7 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
     await asyncio.to_thread(sorter.know_earlier, book.named, book.taken_out)
     choice, _ = called_with(job, AgentRole.CONTEXT_SUMMARY, None, request.model)
     return _Work(
-        asking=Asking(job, request, choice, await _answers(job, request)),
+        asking=Asking(job, request, choice, _answers(job)),
         neighbours=Neighbours(job, request, book, taken_out),
         choice=choice,
         knowledge=knowledge,
@@ -277,17 +259,15 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
     )
 
 
-async def _answers(job: Job, request: BackgroundRequest) -> Mapping[str, EarlierAnswer]:
-    """Return the answers of earlier attempts, and of the chapter that this one branches off.
+def _answers(job: Job) -> AnswersOnRecord:
+    """Return the answers to all readings of the chapter, and of the one that this one branches off.
 
-    There the same part may have been read since: an answer to the same input is not paid for twice.
+    An earlier reading may have been given up, because the bank was switched off; and there the same part may
+    have been read since. An answer to the same input is not paid for twice.
     """
-    source = job.snapshot.session.branched_from
-    answers = await earlier_answers(job.store, request, with_unreadable=True)
-    for one in () if source is None else await job.store.bank.readings(source):
-        if (one.prompts, one.audience) == (request.prompts, request.audience):
-            answers = {**await answers_to(job.store, one, with_unreadable=True), **answers}
-    return answers
+    session = job.snapshot.session
+    chapters = filter(None, (session.branched_from, session.id))
+    return job.calls.on_record.in_chapters(*chapters)
 
 
 async def _was_read(job: Job, request: BackgroundRequest) -> bool:

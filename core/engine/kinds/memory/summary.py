@@ -123,15 +123,21 @@ def require_places(blocks: Sequence[MemoryBlock], chunk: PromptRange, events: Se
 async def _summarised(
     job: Job, request: SummaryRequest, knowledge: Knowledge, chunk: PromptRange
 ) -> tuple[ParsedMemory | Failed, CallRecords]:
-    """Request the delta of a chunk for those who have this knowledge."""
+    """Request the delta of a chunk for those who have this knowledge.
+
+    What an earlier summary made of the same input is used again: the newest prompt was undone and redone, or
+    the GM did something else while it was made. Memory that is built again is to be another one.
+    """
     choice, builder = called_with(job, AgentRole.CONTEXT_SUMMARY, None, request.model)
     context = builder.summary(knowledge, chunk)
+    is_again = is_rebuilt(job.snapshot.session, request)
     length = len(context_summary.chunk_text(knowledge.session, chunk, knowledge.events))
     return await make_memory(
         context,
         job.calls,
         lambda text: context_summary.parse(text, knowledge.session, chunk, length, choice.style),
         choice,
+        None if is_again else job.calls.on_record.in_chapters(request.session_id),
     )
 
 

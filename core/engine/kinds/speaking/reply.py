@@ -37,6 +37,7 @@ from core.engine.changes.moves import move_and_summarise, next_reply
 from core.engine.kinds.base import Job, KindHandler, called_with, input_of
 from core.engine.kinds.outcome import Failed, ReplyMade
 from core.gateway.call_records import CallRecords
+from core.gateway.cashier import Following
 from core.gateway.model_gateway import CallResult
 from core.providers.base import ProviderError
 from core.storage.changes import Changes
@@ -70,7 +71,7 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         banks = {slot: await job.bank.read(job.snapshot, slot) for slot in request.then}
         following = partial(_following, job, request, banks)
         lore = metadata_of(context.lore_uses, context.recalled)
-        result = await job.calls.make(context, choice, following)
+        result = await _asked(job, context, choice, following)
         made, call_records = _read(job, request, choice, result, lore)
         if isinstance(made, Failed) or not choice.avoids_repeats or made.said:
             return made, call_records
@@ -78,7 +79,7 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         repeated = first_repeated(made.text, sources)
         if repeated is None:
             return made, call_records
-        second = await job.calls.make(context, choice.another_try, following)
+        second = await _asked(job, context, choice.another_try, following)
         made_again, records_again = _read(job, request, choice, second, lore)
         if isinstance(made_again, Failed):
             if made_again.error.code is ErrorCode.LLM_CANCELLED:
@@ -265,6 +266,12 @@ def _read(
         return ReplyMade(own, lore=lore), call_records
     except StoryEngineError as error:
         return Failed(error), call_records.marked(error)
+
+
+async def _asked(job: Job, context: Context, choice: ModelConfig, following: Following) -> CallResult:
+    """Return the result of a call, or the answer of an attempt whose outcome could not be stored."""
+    earlier = await job.calls.on_record.accepted(context, choice)
+    return await job.calls.make(context, choice, following) if earlier is None else earlier.result
 
 
 def _spoken(spoken: Spoken, lore: Mapping[str, object]) -> ReplyMade:

@@ -2,12 +2,14 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from core.domain.requests.request import RequestState
 from core.engine.engine import Engine
 from core.engine.kinds.bank.extraction import ExtractionHandler, ItemsMade
+from core.engine.kinds.bank.nearest import Neighbours
 from core.engine.kinds.bank.requests import is_extraction
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import CallStarted, RequestQueued
@@ -92,3 +94,32 @@ async def test_items_that_come_once_the_bank_is_off_are_not_stored_and_their_rea
             changes = ExtractionHandler().settle(snapshot, done, ItemsMade(tuple(found)), done.updated_at)
             assert [request.state for request in changes.requests] == [state]
             assert len(changes.items) == stored
+
+
+async def test_an_answer_that_comes_as_the_bank_is_switched_off_is_not_paid_for_again_once_it_is_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    has_come, is_off = asyncio.Event(), asyncio.Event()
+    look = Neighbours.of
+
+    async def looked_late(neighbours: Neighbours, *arguments: Any) -> Any:
+        has_come.set()
+        await is_off.wait()
+        return await look(neighbours, *arguments)
+
+    monkeypatch.setattr(Neighbours, "of", looked_late)
+    made = room(scan(facts=[fact()]))
+    async with made.opened() as session:
+        await play(session, "One?", "Two?", "Three?")
+        await has_come.wait()
+        [reading] = session.keeping.unread
+        await session.keeping.keep(is_on=False)
+        is_off.set()
+        await session.wait(reading.id)
+        assert await items(session) == []
+        assert await session.keeping.keep(is_on=True) == 1
+        await read(session)
+        assert [item.name for item in await items(session)] == ["The brass key"]
+        states = [one.state for one in await extractions(session)]
+        assert states == [RequestState.CANCELLED, RequestState.DONE]
+        assert len(await calls(session)) == 1

@@ -26,6 +26,7 @@ from core.domain.story.reply_uses import RECALLED, recalled_in
 from core.engine.kinds.bank.embedding import all_texts_of
 from core.engine.kinds.bank.nearest import MOST_NEAR, Neighbours, earlier_bank
 from core.engine.kinds.base import Job
+from core.engine.kinds.on_record import AnswersOnRecord
 from core.engine.kinds.test_call import new_test_call
 from core.engine.queue.jobs import _Calls
 from core.engine.recall.reading import BankReader
@@ -370,7 +371,8 @@ class FakeCalls(_Calls):
         request = new_test_call(session.id, NOW)
         gateway, embeddings = jobs._gateway, jobs._embeddings
         choices = gateway.choices
-        super().__init__(gateway, choices, embeddings, request, Cancellation(), lambda _: None)
+        on_record = AnswersOnRecord(jobs._store, request)
+        super().__init__(gateway, choices, embeddings, request, Cancellation(), on_record, lambda _: None)
         self.saved: list[Changes] = []
         self.texts: list[Sequence[str]] = []
         self._session = session
