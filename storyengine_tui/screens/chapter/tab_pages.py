@@ -87,9 +87,9 @@ class IdleDetector:
         self._touched_at = time.monotonic()
 
     @property
-    def is_idle(self) -> bool:
-        """Whether no key was pressed for `IDLE_SECONDS`."""
-        return time.monotonic() - self._touched_at >= IDLE_SECONDS
+    def seconds(self) -> float:
+        """Seconds since the last key."""
+        return time.monotonic() - self._touched_at
 
     def touch(self) -> None:
         """Note that a key was pressed."""
