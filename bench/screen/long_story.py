@@ -15,7 +15,7 @@ import multiprocessing
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -292,8 +292,8 @@ STAGES: dict[str, Callable[[Visit], Awaitable[None]]] = {
 }
 
 
-async def visit_all(home: Path, arguments: argparse.Namespace) -> list[Figure]:
-    """Start the program on the story, and measure."""
+async def visit_all(home: Path, only: Collection[str] = (), *, where: bool = False) -> list[Figure]:
+    """Start the program on the story in `home`, and measure, or some parts `only`."""
     paths = _paths(home)
     script = home / "replies.toml"
     script.write_text(SCRIPT, "utf-8")
@@ -302,18 +302,18 @@ async def visit_all(home: Path, arguments: argparse.Namespace) -> list[Figure]:
     )
     gc.disable()  # as the command does: the app turns it on again when it is quiet
     app = StoryEngineApp(running_engine, Configuration(paths, settings))
-    steps = Steps(looks=arguments.where)
+    steps = Steps(looks=where)
     began = time.perf_counter()
     with steps.watched():
         async with app.run_test(size=(120, 40)) as pilot:
-            visit = Visit(pilot, app, arguments.where)
+            visit = Visit(pilot, app, where)
             await visit.until(lambda: app.session is not None and app.chapter.is_open)
             visit.note("start, until the chapter is open", time.perf_counter() - began, steps)
             await visit.quiet(1.0)
             visit.note("start, and what comes behind it", time.perf_counter() - began, steps)
             await visit.keys("")
             for name, stage in STAGES.items():
-                if name in (arguments.only or STAGES):
+                if name in (only or STAGES):
                     await stage(visit)
             await app.close_everything()
     return visit.figures
@@ -323,7 +323,7 @@ def _paths(home: Path) -> Paths:
     return Paths(*(home / name for name in ("data", "config", "logs", "downloads")))
 
 
-def _prepare_beside(home: Path, *amounts: int) -> None:
+def prepare_beside(home: Path, *amounts: int) -> None:
     """Store the story in a process of its own: what that makes is no garbage of the program's."""
     paths = _paths(home)
     for place in (paths.data, paths.config):
@@ -358,8 +358,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="storyengine-bench-", ignore_cleanup_errors=True) as made:
         home = (arguments.folder or Path(made)) / "home"
         if not home.exists():
-            _prepare_beside(home, arguments.prompts, arguments.items, arguments.chapters)
-        figures = asyncio.run(visit_all(home, arguments))
+            prepare_beside(home, arguments.prompts, arguments.items, arguments.chapters)
+        figures = asyncio.run(visit_all(home, arguments.only, where=arguments.where))
     print_table(f"A story of {arguments.prompts:,} prompts on the screen", figures)
 
 
