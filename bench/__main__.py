@@ -19,7 +19,7 @@ from bench.input import book, context, lore
 from bench.measure import Figure, print_table, write_json
 from bench.models import embedding
 from bench.play import playing, queue
-from bench.screen import peers
+from bench.screen import long_story, peers
 from bench.screen.figures import screen_figures
 from bench.screen.peer_programs import PEERS
 from bench.screen.run import FULL, QUICK, measure_screen
@@ -101,6 +101,14 @@ def _screen(samples: Samples, arguments: argparse.Namespace) -> list[Figure]:
     return screen_figures(samples)
 
 
+def _story(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
+    amounts = (200, 200, 10) if arguments.quick else (6_000, 5_000, 300)
+    with tempfile.TemporaryDirectory(prefix="storyengine-bench-", ignore_cleanup_errors=True) as folder:
+        home = Path(folder) / "home"
+        long_story.prepare_beside(home, *amounts)
+        return asyncio.run(long_story.visit_all(home))
+
+
 def _peers(samples: Samples, arguments: argparse.Namespace) -> list[Figure]:
     peers.measure_peers(samples, arguments.runs or (1 if arguments.quick else peers.RUNS), [*PEERS])
     return peers.figures(samples)
@@ -108,6 +116,7 @@ def _peers(samples: Samples, arguments: argparse.Namespace) -> list[Figure]:
 
 PARTS: dict[str, Callable[[Samples, argparse.Namespace], list[Figure]]] = {
     "screen": _screen,
+    "story": _story,
     "peers": _peers,
     "start": _start,
     "opening": _opening,

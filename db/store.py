@@ -36,7 +36,7 @@ from db.errors import DEADLINE, LOAD, PATIENCE, SAVE, guarded, is_lost_connectio
 from db.library.library_store import PostgresLibrary
 from db.queue import PostgresQueue
 from db.reads import queries as reads
-from db.reads.chapter_lists import last_replies_of, lore_replies_of, read_sessions, spent_by
+from db.reads.chapter_lists import last_replies_of, lore_replies_of, read_sessions, spent_by, story_mark_of
 from db.reads.streamed import LARGE_ROWS, SMALL_ROWS, in_parts
 from db.rows import mapping
 from db.schema.broken_rules import queries_of_rules
@@ -139,7 +139,7 @@ class PostgresStore:
     ) -> Sequence[MemoryBlock]:
         """Return complete blocks, in order; see `SessionStore.blocks`."""
         query = reads.blocks_after(session_id, after, ordinal)
-        return await self._mapped(session_id, query, mapping.to_block, LARGE_ROWS if after < 0 else 0)
+        return await self._mapped(session_id, query, mapping.to_block, LARGE_ROWS)
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""
@@ -158,8 +158,7 @@ class PostgresStore:
 
         async def work(connection: AsyncConnection) -> None:
             statement = update(SESSION).where(SESSION.c.id == session_id).values(archived_at=at)
-            found = await connection.execute(statement.returning(SESSION.c.id))
-            if found.one_or_none() is None:
+            if (await connection.execute(statement.returning(SESSION.c.id))).one_or_none() is None:
                 raise reads.missing()
             await connection.execute(writes.notice_to(session_id))
 
@@ -190,6 +189,10 @@ class PostgresStore:
         query = reads.canon_between(session_id, first, last)
         return await self._mapped(session_id, query, mapping.EVENTS.record, SMALL_ROWS if last is None else 0)
 
+    async def story_mark(self, session_id: SessionId) -> str:
+        """Return a mark of the story; see `SessionStore.story_mark`."""
+        return "".join(row[0] for row in await self._rows(story_mark_of(session_id)))
+
     async def newest_canon(
         self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
     ) -> Sequence[Event]:
@@ -199,10 +202,8 @@ class PostgresStore:
 
     async def last_replies(self, session_id: SessionId) -> Mapping[Slot, tuple[int, datetime]]:
         """Return the newest reply of each character; see `SessionStore.last_replies`."""
-        query = last_replies_of(session_id)
-        return dict(
-            await self._mapped(session_id, query, lambda row: (Slot(row.slot), (row.prompt_index, row.at)))
-        )
+        rows = await self._rows(last_replies_of(session_id))
+        return {Slot(row.slot): (row.prompt_index, row.at) for row in rows}
 
     async def lore_uses(self, session_id: SessionId) -> Sequence[LoreUse]:
         """Return the active entries of lorebooks; see `SessionStore.lore_uses`."""

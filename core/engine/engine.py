@@ -28,7 +28,7 @@ from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader
 from core.engine.recall.search import Searched, search
-from core.engine.recall.texts import lacking_pieces
+from core.engine.recall.texts import KeptTexts, lacking_pieces
 from core.engine.scene.commands import due_reveals
 from core.engine.services.save_points.auto_save import AutoSaver
 from core.engine.services.speaking.heartbeats import Heartbeats
@@ -206,16 +206,25 @@ class Engine(SessionCatalog):
         knowledge = snapshot.known_to(slot, await self._bank.read(snapshot, slot, asked))
         return await input_of(builder, knowledge, prompt_text)
 
+    def keep_texts(self) -> KeptTexts:
+        """Return what keeps the texts of chapters for several searches."""
+        return KeptTexts(self._store)
+
     async def search(
-        self, chapters: Sequence[SessionId], text: str, *, start_seconds: float = 0.0
+        self,
+        chapters: Sequence[SessionId],
+        text: str,
+        *,
+        texts: KeptTexts | None = None,
+        start_seconds: float = 0.0,
     ) -> Searched:
         """Return where words are in chapters, and items of their banks with such a meaning; for the GM.
 
-        Where a chapter keeps a bank, it waits so many seconds for the model of meanings to start. Raises
-        StorageError.
+        Of several searches `texts` has what the others have read. Where a chapter keeps a bank, it waits so
+        many seconds for the model of meanings to start. Raises StorageError.
         """
         embed = partial(self._meaning_of, chapters[0], start_seconds=start_seconds) if chapters else None
-        return await search(self._store, chapters, text, embed)
+        return await search(self._store, chapters, text, embed, texts)
 
     async def _meaning_of(
         self, session_id: SessionId, text: str, *, start_seconds: float = 0.0

@@ -179,6 +179,9 @@ class SessionStore(Protocol):
         Prompts beyond `Session.prompt_index` are not part of it.
         """
 
+    async def story_mark(self, session_id: SessionId) -> str:
+        """Return a mark of the story: it is another once canon, memory or drafts of the chapter differ."""
+
     async def newest_canon(
         self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
     ) -> Sequence[Event]:

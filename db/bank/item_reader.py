@@ -16,12 +16,15 @@ from sqlalchemy.dialects.postgresql import JSONB
 from core.domain.bank.item import Item
 from db.bank.parameters import array_of, key_of, rows_of, time_of
 from db.bank.recall_connection import RecallConnection, together
-from db.reads.streamed import SMALL_ROWS
 from db.rows.bank_mapping import to_item_of_texts
 from db.tables import BANK_ITEM
 
 MOST_KEPT: Final = 10_000
 """Items that are kept, of some 1,300 bytes each."""
+MOST_OF_A_LIST: Final = 40_000
+"""Items that are kept where a list has as many: of fewer, none would be there when it is read again."""
+_AT_ONCE: Final = 500
+"""Items that are read at once: keys are handled in between, and inputs recall theirs."""
 _MANY: Final = 100
 """From so many on a second connection is worth its part of the work."""
 FoundRow = tuple[Any, ...]
@@ -36,12 +39,14 @@ class ItemReader:
         self._connection: Final = connection
         self._other: Final = other
         self._kept: Final = OrderedDict[bytes, _Version]()
+        self._most = MOST_KEPT
 
     async def read(self, found: Sequence[FoundRow], *, is_beside: bool = False) -> Sequence[Item | None]:
         """Return the item of each row, which says its version; None for one that was deleted.
 
         With `is_beside` the other connection runs a statement meanwhile, and is left to it.
         """
+        self._most = max(self._most, min(len(found), MOST_OF_A_LIST))
         items: list[Item | None] = []
         missing = set[bytes]()
         kept = self._kept
@@ -57,8 +62,8 @@ class ItemReader:
         if missing:
             keys, read = list(missing), dict[bytes, Item]()
             # In parts: keys are handled in between, and inputs recall their items.
-            for first in range(0, len(keys), SMALL_ROWS):
-                read |= await self._read(keys[first : first + SMALL_ROWS], in_halves=not is_beside)
+            for first in range(0, len(keys), _AT_ONCE):
+                read |= await self._read(keys[first : first + _AT_ONCE], in_halves=not is_beside)
             items = [read.get(row[0], item) for row, item in zip(found, items, strict=True)]
         return items
 
@@ -71,7 +76,7 @@ class ItemReader:
         parts = [self._read_over(self._connection, keys[:half])]
         parts += [self._read_over(self._other, keys[half:])] if keys[half:] else []
         items = {key: item for part in await together(parts) for key, item in part.items()}
-        while len(self._kept) > MOST_KEPT:
+        while len(self._kept) > self._most:
             self._kept.popitem(last=False)
         return items
 

@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 TABLE_NAME: Final = "bank_vector"
 PIECES_NAME: Final = "piece_vector"
+_HASHES_AT_ONCE: Final = 2_000
+"""Pieces that are asked about at once: a long chapter has tens of thousands, and a key would wait."""
 _LOCK_KEY: Final = 0x5E0_4154_10B6
 _HAS_PARTS: Final = (
     "EXISTS (SELECT FROM pg_attribute"
@@ -328,11 +330,15 @@ async def missing_pieces(
 ) -> Collection[str]:
     """Return the pieces of a chapter without a vector of a model."""
     piece = PIECE_VECTOR.c
-    wanted = sa.bindparam("hashes", sorted(hashes), ARRAY(sa.Text))
+    wanted = sa.bindparam("hashes", type_=ARRAY(sa.Text))
     known = select(piece.hash).where(
         piece.session_id == session_id, piece.model == model, piece.hash == sa.any_(wanted)
     )
-    return set(hashes) - {row.hash for row in await connection.execute(known)}
+    lacking, asked = set(hashes), list(hashes)
+    for first in range(0, len(asked), _HASHES_AT_ONCE):
+        part = {"hashes": asked[first : first + _HASHES_AT_ONCE]}
+        lacking.difference_update((await connection.execute(known, part)).scalars())
+    return lacking
 
 
 async def put_pieces(

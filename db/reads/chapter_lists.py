@@ -12,8 +12,10 @@ from sqlalchemy import (
     Numeric,
     Select,
     Table,
+    Text,
     and_,
     case,
+    cast,
     func,
     literal,
     literal_column,
@@ -187,3 +189,29 @@ def _is_storable(time: ColumnElement[datetime]) -> ColumnElement[bool]:
 def beginning(column: ColumnElement[str]) -> ColumnElement[str]:
     """Return the beginning of a text, from which a title can be made."""
     return func.left(func.ltrim(column, " \t\n"), _TITLE_CHARS).label(column.key)
+
+
+def story_mark_of(session_id: SessionId) -> Select[Any]:
+    """Return the query for a text that is another once the canon, memory or drafts of a chapter differ.
+
+    Events, blocks and drafts never change, so that pointers and numbers tell: of 6,000 prompts in some
+    milliseconds, where all texts take far longer.
+    """
+    comma = literal(",")
+    takes = select(
+        func.md5(func.string_agg(cast(CANON.c.take, Text), aggregate_order_by(comma, CANON.c.prompt_index)))
+    )
+    events = select(func.concat(func.count(), " ", func.max(EVENT.c.created_at)))
+    place = (MEMORY_CANON.c.to_prompt, MEMORY_CANON.c.ordinal)
+    blocks = select(
+        func.md5(func.string_agg(cast(MEMORY_CANON.c.block_id, Text), aggregate_order_by(comma, *place)))
+    )
+    drafts = select(func.concat(func.count(), " ", func.max(NARRATIVE_DRAFT.c.created_at)))
+    parts = (
+        takes.where(CANON.c.session_id == session_id),
+        events.where(EVENT.c.session_id == session_id),
+        blocks.where(MEMORY_CANON.c.session_id == session_id),
+        drafts.where(NARRATIVE_DRAFT.c.session_id == session_id),
+    )
+    told = func.concat_ws(" ", SESSION.c.prompt_index, *(part.scalar_subquery() for part in parts))
+    return select(told).where(SESSION.c.id == session_id)

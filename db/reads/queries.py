@@ -35,6 +35,7 @@ from core.domain.story.secret import reveals_in
 from core.storage.snapshot import Snapshot, full_deltas_from, recent_from
 from db.errors import LOAD, driver_error
 from db.reads.chapter_lists import canon_at, condensed_of, lore_of, secrets_of, spent_by, statuses_of
+from db.reads.streamed import LARGE_ROWS, in_parts
 from db.rows import mapping
 from db.rows.chapter_mapping import TAB1, to_condensed, to_lore, to_prompt_blocks, to_statuses
 from db.tables import (
@@ -51,6 +52,8 @@ from db.tables import (
 )
 from db.tables.request import KEPT_STATES
 
+_BLOCK: Final = tuple(column for column in MEMORY_BLOCK.c if column.key != "payload")
+"""The columns that a block is made of; its JSON is read from the text, which keeps the order of keys."""
 _BATCH: Final = 128
 """Prompts that are read at first; each further batch has twice as many."""
 
@@ -168,14 +171,14 @@ def _what_the_gm_wrote(session_id: SessionId) -> Select[Any]:
 async def read_memory(connection: AsyncConnection, session_id: SessionId) -> Sequence[MemoryBlock]:
     """Return the memory for model inputs, as `core.domain.story.memory.compact_old_deltas` does."""
     start = full_deltas_from(await read_session(connection, session_id))
-    whole = _canon_blocks(session_id, *MEMORY_BLOCK.c).where(
+    whole = _canon_blocks(session_id, *_BLOCK).where(
         (MEMORY_BLOCK.c.from_prompt > start) | (MEMORY_BLOCK.c.type != BlockType.TURN_DELTA)
     )
-    blocks = [mapping.to_block(row) for row in await connection.execute(whole)]
+    blocks = await in_parts(whole, mapping.to_block, LARGE_ROWS)(connection, session_id)
     if start > 0:
-        rows = await connection.execute(_canon(session_id, start))
         # JSONB does not keep the order of keys; inputs must have the same bytes after a restart.
-        blocks += [canon_of(mapping.to_block(row)) for row in rows]
+        read_old = in_parts(_canon(session_id, start), lambda row: canon_of(mapping.to_block(row)), LARGE_ROWS)
+        blocks += await read_old(connection, session_id)
     return sorted(blocks, key=lambda block: block.place)
 
 
@@ -188,7 +191,7 @@ def _canon(session_id: SessionId, last: int) -> Select[Any]:
     payload = func.jsonb_build_object(
         "memory_type", MEMORY_BLOCK.c.payload["memory_type"], "canon_locks", locks
     )
-    columns = [column for column in MEMORY_BLOCK.c if column.key not in ("json_text", "payload")]
+    columns = [column for column in _BLOCK if column.key != "json_text"]
     return _canon_blocks(session_id, *columns, cast(payload, Text).label("json_text")).where(
         MEMORY_BLOCK.c.from_prompt.between(1, last),
         MEMORY_BLOCK.c.type == BlockType.TURN_DELTA,
@@ -199,14 +202,15 @@ def _canon(session_id: SessionId, last: int) -> Select[Any]:
 def blocks_after(session_id: SessionId, after: int, ordinal: int) -> Select[Any]:
     """Return the query for every block after block `ordinal` at prompt `after`, in order."""
     place = tuple_(MEMORY_BLOCK.c.to_prompt, MEMORY_BLOCK.c.ordinal)
-    newer = _canon_blocks(session_id, *MEMORY_BLOCK.c).where(place > tuple_(literal(after), literal(ordinal)))
+    newer = _canon_blocks(session_id, *_BLOCK).where(place > tuple_(literal(after), literal(ordinal)))
     return newer.order_by(MEMORY_BLOCK.c.to_prompt, MEMORY_BLOCK.c.ordinal)
 
 
 def revisions_of(session_id: SessionId) -> Select[Any]:
     """Return the query for the blocks that are not canon, in order."""
     counts = _canon_blocks(session_id, MEMORY_BLOCK.c.block_id)
-    past = rows_of(MEMORY_BLOCK, session_id).where(MEMORY_BLOCK.c.block_id.not_in(counts))
+    past = select(*_BLOCK).where(MEMORY_BLOCK.c.session_id == session_id)
+    past = past.where(MEMORY_BLOCK.c.block_id.not_in(counts))
     return past.order_by(MEMORY_BLOCK.c.to_prompt, MEMORY_BLOCK.c.ordinal, MEMORY_BLOCK.c.revision)
 
 

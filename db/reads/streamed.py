@@ -10,10 +10,10 @@ from core.domain.ids import SessionId
 
 T = TypeVar("T")
 
-LARGE_ROWS: Final = 100
+LARGE_ROWS: Final = 40
 """Rows that are read at once of those with long texts: blocks of memory, requests, calls."""
-SMALL_ROWS: Final = 500
-"""Rows that are read at once of those with short texts: events, items of the bank."""
+SMALL_ROWS: Final = 200
+"""Rows that are read at once of those with short texts: events. Of more, a key would wait."""
 _TO_THE_END: Final = text("SET LOCAL cursor_tuple_fraction = 1")
 """Has the server plan for all rows of a cursor, and not for the first ones."""
 

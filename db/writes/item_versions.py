@@ -14,7 +14,8 @@ from db.tables import BANK_ITEM, BANK_REVISION
 from db.writes.commit_statement import BANK_CHANGED, as_json, insertion, notice_to, rows_given
 
 Parameters = dict[str, str]
-"""Rows as JSON, by the name of their table."""
+"""Rows as JSON, by the name of their table; the keys alone too, as the server reads all JSON for each use."""
+_KEYS: Final = "keys"
 
 
 def parameters_of(items: Sequence[Item]) -> Parameters:
@@ -24,6 +25,7 @@ def parameters_of(items: Sequence[Item]) -> Parameters:
     """
     rows = [item_values(item) for item in items]
     return {
+        _KEYS: as_json([{key.name: row[key.name] for key in BANK_ITEM.primary_key} for row in rows]),
         BANK_ITEM.name: as_json(rows),
         BANK_REVISION.name: as_json([revision_values(row) for row in rows]),
     }
@@ -36,8 +38,12 @@ async def put_items(connection: AsyncConnection, items: Sequence[Item], paramete
     """
     rows = {BANK_ITEM.name: parameters[BANK_ITEM.name]}
     # In one order of all changes: two that lock the same rows in two orders would wait for each other.
-    await connection.execute(_LOCK, rows)
-    stored = sum([(await connection.execute(statement, rows)).rowcount for statement in (_CHANGE, _ADD)])
+    await connection.execute(_LOCK, {BANK_ITEM.name: parameters[_KEYS]})
+    are_new = {item.version == 1 for item in items}
+    stored = 0
+    for is_new, statement in ((False, _CHANGE), (True, _ADD)):
+        if is_new in are_new:
+            stored += (await connection.execute(statement, rows)).rowcount
     if stored != len(items):
         raise ChangedElsewhereError()
     await connection.execute(_ADD_VERSIONS, {BANK_REVISION.name: parameters[BANK_REVISION.name]})

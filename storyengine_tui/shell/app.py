@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -63,6 +64,15 @@ LATER_STYLES = (
     "screens/narrative/narrative_pane.tcss",
 )
 """Style sheets that the first paint does not need; parsing them takes a fifth of its time."""
+
+SCREENS_OF_KEYS = (
+    "core.engine.services.library.service",
+    "storyengine_tui.screens.library.chapters.chapters_screen",
+    "storyengine_tui.screens.models.model_screen",
+    "storyengine_tui.screens.calls.calls_screen",
+    "storyengine_tui.screens.search.search_screen",
+)
+"""Modules that a key or the palette needs at once, and no start."""
 
 StartEngine = Callable[[Configuration], AbstractAsyncContextManager["Engine"]]
 
@@ -141,7 +151,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         """Paint, then start the engine."""
         self._terminal.note_hang_up()
         self.call_after_refresh(self._read_later_styles)
-        garbage = Garbage(self._is_quiet)
+        garbage = Garbage(self._quiet_seconds)
         self.set_timer(COLLECT_AFTER_SECONDS, garbage.start)
         self.set_interval(COLLECT_EVERY_SECONDS, garbage.look)
         if self.unread is None:
@@ -150,8 +160,9 @@ class StoryEngineApp(OverlayApp, ThemedApp):
             read = partial(self._read_settings, self.unread)
             self.call_after_refresh(lambda: self.do(read(), group="settings"))
 
-    def _is_quiet(self) -> bool:
-        return self.chapter.is_quiet and not (self.session and self.session.snapshot.open_requests)
+    def _quiet_seconds(self) -> float:
+        is_written = self.session is not None and bool(self.session.snapshot.open_requests)
+        return 0.0 if is_written else self.chapter.quiet_seconds
 
     def _read_later_styles(self) -> None:
         for path in LATER_STYLES:
@@ -195,6 +206,13 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         elif self._welcomes_again or (is_newcomer and not self.chapter.early.has_come):
             self._welcomes_again = False
             self.action_welcome()
+        self.do(self._load_what_keys_open(), group="modules")
+
+    async def _load_what_keys_open(self) -> None:
+        """Load screens in a thread while the GM does nothing: the first F5 or F6 would wait for them."""
+        for name in SCREENS_OF_KEYS:
+            await self.chapter.wait_until_idle()
+            await asyncio.to_thread(import_module, name)
 
     @on(OverlayApp.Reconfigured)
     def _handle_settings(self, event: OverlayApp.Reconfigured) -> None:

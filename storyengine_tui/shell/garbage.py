@@ -1,6 +1,7 @@
 """Has Python look for garbage when nothing else is to be done: with a long story it takes 0.1 s and more."""
 
 import gc
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -8,15 +9,21 @@ _DUE: Final = 10
 """Collections of younger objects after which all objects are looked through, as Python has it."""
 _OVERDUE: Final = 100
 """The same while there is always something else to be done; until then some tens of megabytes may gather."""
+LEAST_PAUSE: Final = 0.5
+"""Seconds without a key after which the GM may not notice a short look."""
+_PAUSE_FOR_A_SECOND: Final = 20.0
+"""Seconds without a key for each second that the last look took: a long one is left for a long pause."""
 _NEVER: Final = 2**31 - 1
 
 
 class Garbage:
     """Turns garbage collection on where the start turned it off (`storyengine_tui.cli`)."""
 
-    def __init__(self, is_quiet: Callable[[], bool]) -> None:
-        """`is_quiet` tells whether no key was pressed a moment ago and nothing is being written."""
-        self._is_quiet = is_quiet
+    def __init__(self, quiet_seconds: Callable[[], float]) -> None:
+        """`quiet_seconds` tells how long no key was pressed; 0 while something is being written."""
+        self._quiet_seconds = quiet_seconds
+        self._took = 0.0
+        """Seconds that the last look took."""
         self._is_on = False
 
     def start(self) -> None:
@@ -31,5 +38,10 @@ class Garbage:
 
     def look(self) -> None:
         """Look through all objects if it is time, to be called now and then."""
-        if self._is_on and gc.get_count()[2] >= (_DUE if self._is_quiet() else _OVERDUE):
+        if not self._is_on:
+            return
+        is_quiet = self._quiet_seconds() >= max(LEAST_PAUSE, self._took * _PAUSE_FOR_A_SECOND)
+        if gc.get_count()[2] >= (_DUE if is_quiet else _OVERDUE):
+            began = time.perf_counter()
             gc.collect()
+            self._took = time.perf_counter() - began

@@ -21,7 +21,7 @@ from storyengine_tui.textual_ext.repairs.command_palette import GuardedCommandPa
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 
 if TYPE_CHECKING:
-    from core.engine.recall.search import Hit
+    from core.engine.recall.hits import Hit
     from core.engine.session.session_handle import SessionHandle
 
 
@@ -269,7 +269,7 @@ class PossibleCommands(SystemCommandsProvider):
 
     async def search(self, query: str) -> Offers:
         """Yield the commands that have what is typed in their name, then those with words that begin so."""
-        from core.engine.recall.search import matcher_of
+        from core.engine.recall.words import matcher_of
 
         names, has_words = self.matcher(query), matcher_of(query)
         elsewhere = _names_of_other_tabs(self.app)

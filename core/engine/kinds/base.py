@@ -35,6 +35,8 @@ R = TypeVar("R", bound=RequestBase)
 M = TypeVar("M")
 
 Save = Callable[[Callable[[Snapshot], Changes]], Awaitable[Changes]]
+MANY_BLOCKS: Final = 60
+"""Blocks of memory from which on an input is made in a thread."""
 QUERY_CALL: Final = 0
 """Number of the call for the vector of an input's query: the calls for an answer begin with 1."""
 
@@ -173,9 +175,13 @@ async def input_of(
     needs_words: bool = False,
     is_new: bool = True,
 ) -> Context:
-    """Return the input of a character, as `ContextBuilder.character`; in a thread if lore is looked for."""
+    """Return the input of a character, as `ContextBuilder.character`.
+
+    In a thread if lore is looked for or there is much memory, which takes a tenth of a second.
+    """
     make = partial(builder.character, knowledge, text, needs_words=needs_words, is_new=is_new)
-    return await asyncio.to_thread(make) if knowledge.lore else make()
+    takes_long = bool(knowledge.lore) or len(knowledge.blocks) > MANY_BLOCKS
+    return await asyncio.to_thread(make) if takes_long else make()
 
 
 def failure_unless_gm_needed(result: CallResult) -> Failed | None:

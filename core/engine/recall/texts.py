@@ -1,7 +1,7 @@
 """The texts of a chapter that the GM's search reads: transcript, memory and drafts (design 15)."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -13,8 +13,10 @@ from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.domain.story.transcript import in_order
+from core.engine.recall.words import letters_of
 from core.storage.session_store import SessionStore
 from core.text.cleaning import clean_line
+from core.text.graphemes import Span
 
 
 class HitPlace(StrEnum):
@@ -90,6 +92,93 @@ def _prompts_of(block: MemoryBlock) -> str:
 
 PLACES = (HitPlace.TRANSCRIPT, HitPlace.MEMORY, HitPlace.DRAFT)
 """The places that have texts, in the order of a search."""
+_Piece = tuple[int, Span]
+"""The number of a text of its place, and where it has a piece."""
+
+
+class SearchedTexts:
+    """The texts of a chapter, made ready to be searched again and again."""
+
+    def __init__(self, read: ChapterTexts) -> None:
+        """Make ready; a long chapter takes some tenths of a second."""
+        self._texts = {place: [(one, letters_of(one.text)) for one in read.texts(place)] for place in PLACES}
+        self._pieces: Mapping[HitPlace, Mapping[str, Sequence[_Piece]]] | None = None
+        self.played = {
+            (event.prompt_index, event.take, event.ordinal): read.of_event(event) for event in read.events
+        }
+        """The events by their places in the log."""
+
+    def of(self, place: HitPlace) -> Sequence[tuple[Text, str]]:
+        """Return the texts of one place, the newest first, each with its letters."""
+        return self._texts[place]
+
+    def pieces(
+        self, place: HitPlace, hashes: Iterable[str]
+    ) -> Iterator[tuple[Text, Sequence[tuple[str, Span]]]]:
+        """Yield the texts of one place that have such pieces, the newest first, with these."""
+        if self._pieces is None:
+            self._pieces = {place: _pieces_of(self._texts[place]) for place in PLACES}
+        found: dict[int, list[tuple[str, Span]]] = {}
+        for key in hashes:
+            for number, span in self._pieces[place].get(key, ()):
+                found.setdefault(number, []).append((key, span))
+        for number in sorted(found):
+            text, _ = self._texts[place][number]
+            yield text, sorted(found[number], key=lambda one: one[1])
+
+
+def _pieces_of(texts: Sequence[tuple[Text, str]]) -> Mapping[str, Sequence[_Piece]]:
+    """Return where texts have pieces, by the hashes of these."""
+    places: dict[str, list[_Piece]] = {}
+    for number, (text, _) in enumerate(texts):
+        for piece in pieces_of(text.text):
+            places.setdefault(piece.hash, []).append((number, (piece.start, piece.end)))
+    return places
+
+
+class KeptTexts:
+    """The texts of the chapters of one search, read once and again where they are others by then.
+
+    Before each use the store says what a chapter has now, so that nothing is found which was taken back.
+    """
+
+    def __init__(self, store: SessionStore) -> None:
+        self._store = store
+        self._kept: dict[SessionId, tuple[object, asyncio.Task[SearchedTexts]]] = {}
+
+    async def of(self, session: Session) -> SearchedTexts:
+        """Return the texts of a chapter as they are now; raises StorageError.
+
+        When this is cancelled, the reading goes on, for the search of the next letters.
+        """
+        mark = await self._store.story_mark(session.id), session.roster
+        known = self._kept.get(session.id)
+        if known is None or known[0] != mark or _has_failed(known[1]):
+            self._drop(session.id)
+            known = mark, asyncio.create_task(self._read(session), name="read texts")
+            self._kept[session.id] = known
+        return await asyncio.shield(known[1])
+
+    def forget(self, session_id: SessionId) -> None:
+        """Drop the texts of a chapter that cannot be read any more."""
+        self._drop(session_id)
+
+    def close(self) -> None:
+        """Drop all texts, and end what is being read."""
+        for session_id in tuple(self._kept):
+            self._drop(session_id)
+
+    def _drop(self, session_id: SessionId) -> None:
+        if (known := self._kept.pop(session_id, None)) is not None:
+            known[1].cancel()
+
+    async def _read(self, session: Session) -> SearchedTexts:
+        return await asyncio.to_thread(SearchedTexts, await read_texts(self._store, session))
+
+
+def _has_failed(reading: asyncio.Task[SearchedTexts]) -> bool:
+    """Whether a reading is over and has given nothing."""
+    return reading.done() and (reading.cancelled() or reading.exception() is not None)
 
 
 async def lacking_pieces(

@@ -113,8 +113,14 @@ class ItemList(RowList[BankRow]):
         """Show these; the cursor stays on its item where that is among them."""
         self._groups = {}
         here = None if self.chosen is None else self.chosen.item.id
-        cursor = next((number for number, row in enumerate(rows) if row.item.id == here), None)
-        self._marked &= {row.item.id for row in rows}
+        is_known = here is not None
+        cursor = (
+            next((number for number, row in enumerate(rows) if row.item.id == here), None)
+            if is_known
+            else None
+        )
+        if self._marked:
+            self._marked &= {row.item.id for row in rows}
         was_empty = not self.rows
         self.show_rows(rows, self._fitted(rows), cursor)
         if was_empty is not (not rows):

@@ -100,10 +100,14 @@ class ChapterScreen(BatchedScreen[None]):
         """Note that a key was pressed: background work waits until the GM is idle."""
         self._pages.idle.touch()
 
+    async def wait_until_idle(self) -> None:
+        """Wait until no key was pressed for a moment."""
+        await self._pages.idle.wait_until_idle()
+
     @property
-    def is_quiet(self) -> bool:
-        """Whether no key was pressed a moment ago."""
-        return self._pages.idle.is_idle
+    def quiet_seconds(self) -> float:
+        """Seconds since the last key."""
+        return self._pages.idle.seconds
 
     @property
     def has_no_field_yet(self) -> bool:

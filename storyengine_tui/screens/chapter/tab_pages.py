@@ -85,13 +85,9 @@ class IdleDetector:
         self._touched_at = time.monotonic()
 
     @property
-    def _seconds_left(self) -> float:
-        return self._touched_at + IDLE_SECONDS - time.monotonic()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no key was pressed for `IDLE_SECONDS`."""
-        return self._seconds_left <= 0
+    def seconds(self) -> float:
+        """Seconds since the last key."""
+        return time.monotonic() - self._touched_at
 
     def touch(self) -> None:
         """Note that a key was pressed."""
@@ -100,7 +96,7 @@ class IdleDetector:
     async def wait_until_idle(self) -> None:
         """Wait until no key was pressed for `IDLE_SECONDS`; return at once if the GM is idle already."""
         await asyncio.sleep(0)  # Let a queued key be handled first.
-        while (left := self._seconds_left) > 0:  # noqa: ASYNC110 - it sleeps for all that is left
+        while (left := IDLE_SECONDS - self.seconds) > 0:  # noqa: ASYNC110 - it sleeps for all that is left
             await asyncio.sleep(left)
 
 

@@ -7,11 +7,13 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.timer import Timer
 from textual.widgets import DataTable, Input, Static
 
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
-from core.engine.recall.search import Hit, Searched, excerpt_of
+from core.engine.recall.hits import Hit, excerpt_of
+from core.engine.recall.search import Searched
 from core.engine.recall.texts import HitPlace
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.shared.background import run_in_background
@@ -51,10 +53,20 @@ class SearchScreen(FindScreen[Hit, Hit]):
         Binding("escape", "close", "Back"),
     ]
 
-    def __init__(self, search: Search, is_in_book: Callable[[], Awaitable[bool]]) -> None:
-        """Search by `search`; in a chapter that is in no book it is the whole of it."""
+    def __init__(
+        self,
+        search: Search,
+        is_in_book: Callable[[], Awaitable[bool]],
+        leave_texts: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Search by `search`; in a chapter that is in no book it is the whole of it.
+
+        `leave_texts` is called when no more is searched.
+        """
         super().__init__()
         self._search = search
+        self._leave_texts = leave_texts
+        self._pause: Timer | None = None
         self._ask_for_book = is_in_book
         self._is_in_book = False
         """Whether the chapter is known to be in a book with others."""
@@ -73,6 +85,10 @@ class SearchScreen(FindScreen[Hit, Hit]):
         super().on_mount()
         run_in_background(self, self._look_for_book(), group="book", failed=self._show_trouble)
 
+    def on_unmount(self) -> None:
+        """Leave what was read for the searches."""
+        self._leave_texts()
+
     async def _look_for_book(self) -> None:
         self._is_in_book = await self._ask_for_book()
         self.refresh_bindings()
@@ -90,7 +106,7 @@ class SearchScreen(FindScreen[Hit, Hit]):
         """Search again, and show the list in columns for this width."""
         asked = words, is_wide = self._asked
         if words and asked != self._shown:
-            # A long chapter takes a second.
+            # A long chapter takes a second the first time.
             self.query_one("#heading", Static).update(f"{self._heading} · {LOOKING.lower()}")
             self.query_one("#empty", Static).update(LOOKING)
         found, _ = searched = await self._search(words, is_wide) if words else Searched()
@@ -111,7 +127,9 @@ class SearchScreen(FindScreen[Hit, Hit]):
 
     @on(Input.Changed, "#find")
     def _look(self) -> None:
-        self.set_timer(PAUSE_SECONDS, self._begin)
+        if self._pause is not None:
+            self._pause.stop()
+        self._pause = self.set_timer(PAUSE_SECONDS, self._begin)
 
     def _begin(self) -> None:
         run_in_background(self, self.reload(), group="search", exclusive=True, failed=self._show_trouble)
@@ -157,17 +175,20 @@ class SearchScreen(FindScreen[Hit, Hit]):
 def search_in(engine: "Engine", session_id: SessionId) -> SearchScreen:
     """Return the search over a chapter: at once, so that what is typed next is typed there."""
 
+    texts = engine.keep_texts()
+
     async def chapters_of_book() -> Sequence[SessionId]:
         book = await engine.library.books.of(session_id)
         return (session_id,) if book is None else book.chapters
 
     async def search(text: str, is_wide: bool) -> Searched:
-        return await engine.search(await chapters_of_book() if is_wide else (session_id,), text)
+        chapters = await chapters_of_book() if is_wide else (session_id,)
+        return await engine.search(chapters, text, texts=texts)
 
     async def is_in_book() -> bool:
         return len(await chapters_of_book()) > 1
 
-    return SearchScreen(search, is_in_book)
+    return SearchScreen(search, is_in_book, texts.close)
 
 
 def place_of(hit: Hit, *, with_chapter: bool) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.bank.item import Item, Validation
 from core.domain.bank.recall import ItemVector, Query, Scope, query_words
@@ -101,6 +102,39 @@ async def test_a_list_of_items_reads_those_alone_that_were_changed_since(
     await store.bank.put([changed])
     assert await store.bank.items(session.id) == [*first[:3], changed, first[4]]
     assert read == [changed.text]
+
+
+async def test_a_list_with_more_items_than_are_kept_otherwise_is_not_read_anew_each_time(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("db.bank.item_reader.MOST_KEPT", 3)
+    monkeypatch.setattr("db.bank.item_reader._AT_ONCE", 2)
+    monkeypatch.setattr(store.bank._items, "_most", 3)
+    session = await with_items(store, *map(fact, range(1, 6)))
+    read = texts_read(monkeypatch)
+    first = await store.bank.items(session.id)
+    assert len(read) == 5
+    assert await store.bank.items(session.id) == first
+    assert len(read) == 5
+
+
+async def test_the_next_versions_of_items_send_their_words_once_to_each_table(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    execute = AsyncConnection.execute
+
+    async def noted(self: AsyncConnection, statement: Any, parameters: Any = None, **more: Any) -> Any:
+        sent.append(str(parameters))
+        return await execute(self, statement, parameters, **more)
+
+    session = await with_items(store, fact(1), fact(2))
+    first, other = await store.bank.items(session.id)
+    monkeypatch.setattr(AsyncConnection, "execute", noted)
+    pinned = [replace(item.next_version(item.updated_at), is_pinned=True) for item in (first, other)]
+    await store.bank.put(pinned)
+    assert sum(first.text in text for text in sent) == 2, "the item and its version"
+    assert await store.bank.items(session.id) == pinned
 
 
 @pytest.mark.parametrize("is_recalled", [False, True], ids=["listed", "recalled"])

@@ -94,3 +94,20 @@ async def test_an_import_and_a_save_slot_have_canon_as_it_was(store: SessionStor
     assert [event.id for event in again.events] == [event.id for event in body.events]
     assert again.takes == body.takes
     assert again.revisions == tuple(replace(block, session_id=fresh) for block in body.revisions)
+
+
+async def test_the_mark_of_a_story_is_another_after_each_change_of_it_and_no_other(
+    store: SessionStore,
+) -> None:
+    """Compared with all of the story, after steps that are drawn at random."""
+    session = await opened(engine_on(store, "here"), store)
+    draw, model = random.Random(3), Model(store)
+    seen: dict[str, object] = {}
+    for _ in range(40):
+        await model.step(session, draw.choice(STEPS))
+        canon = [one.id for one in await store.canon(session.id)]
+        story = canon, [one.id for one in await store.blocks(session.id)]
+        mark = await store.story_mark(session.id)
+        assert seen.setdefault(mark, story) == story
+    assert len(seen) > 10
+    await session.aclose()

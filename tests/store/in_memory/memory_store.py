@@ -224,6 +224,13 @@ class MemoryStore:
     async def lore_uses(self, session_id: SessionId) -> Sequence[LoreUse]:
         return tuple(uses_in(await self.canon(session_id)))
 
+    async def story_mark(self, session_id: SessionId) -> str:
+        # Its own: a test may count how often the texts are read.
+        ids: list[object] = [one.id for one in await MemoryStore.canon(self, session_id)]
+        ids += [one.id for one in await MemoryStore.blocks(self, session_id)]
+        ids += [one.id for one in await MemoryStore.drafts(self, session_id)]
+        return " ".join(map(str, ids))
+
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         drafts = (await self._found(session_id)).drafts.values()
         return sorted(drafts, key=lambda draft: draft.version)

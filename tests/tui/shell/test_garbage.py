@@ -50,7 +50,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Collector:
 
 
 def test_everything_is_looked_through_only_in_quiet_moments(collector: Collector) -> None:
-    quiet = False
+    quiet = 0.0
     found = Garbage(lambda: quiet)
     found.start()
     assert collector.is_on
@@ -59,14 +59,28 @@ def test_everything_is_looked_through_only_in_quiet_moments(collector: Collector
     collector.count = 10
     found.look()
     assert collector.collected == 0
-    quiet = True
+    quiet = 0.5
     found.look()
     found.look()
     assert collector.collected == 1
 
 
+def test_a_look_that_takes_long_waits_for_a_long_pause(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([0.0, 0.3, 100.0, 100.1])
+    monkeypatch.setattr("time.perf_counter", lambda: next(times))
+    quiet = 0.5
+    found = Garbage(lambda: quiet)
+    found.start()
+    for looks, (count, quiet) in enumerate([(10, 0.5), (10, 5.9), (10, 6.1)]):  # noqa: B007  # read above
+        collector.count = count
+        found.look()
+        assert collector.collected == (1, 1, 2)[looks]
+
+
 def test_garbage_does_not_grow_without_end_while_there_is_no_quiet_moment(collector: Collector) -> None:
-    found = Garbage(lambda: False)
+    found = Garbage(lambda: 0.0)
     found.start()
     collector.count = 100
     found.look()
@@ -74,8 +88,8 @@ def test_garbage_does_not_grow_without_end_while_there_is_no_quiet_moment(collec
 
 
 def test_after_a_bug_the_next_app_in_the_same_process_looks_for_garbage_too(collector: Collector) -> None:
-    Garbage(lambda: True).start()
-    found = Garbage(lambda: True)
+    Garbage(lambda: 3_600.0).start()
+    found = Garbage(lambda: 3_600.0)
     found.start()
     collector.count = 10
     found.look()
@@ -84,7 +98,7 @@ def test_after_a_bug_the_next_app_in_the_same_process_looks_for_garbage_too(coll
 
 def test_where_python_collects_already_it_goes_on_so(collector: Collector) -> None:
     collector.is_on, collector.count = True, 1_000
-    found = Garbage(lambda: True)
+    found = Garbage(lambda: 3_600.0)
     found.start()
     found.look()
     assert collector.thresholds == (700, 10, 10)
@@ -96,11 +110,11 @@ async def test_a_key_and_a_reply_that_is_written_are_no_quiet_moment(desktop: De
     async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
         pages: Any = app.chapter._pages
         pages.idle._touched_at -= 3_600
-        await until(pilot, lambda: app._is_quiet())
+        await until(pilot, lambda: app._quiet_seconds() >= 3_600)
         await pilot.press("tab")
-        assert not app._is_quiet()
+        assert app._quiet_seconds() < 3_600
         pages.idle._touched_at -= 3_600
-        assert app._is_quiet()
+        assert app._quiet_seconds() >= 3_600
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(type(app), "session", SimpleNamespace(snapshot=SimpleNamespace(open_requests=(1,))))
-            assert not app._is_quiet()
+            assert not app._quiet_seconds()

@@ -8,7 +8,8 @@ import typer
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId
 from core.engine.engine import Engine
-from core.engine.recall.search import LONGEST_SEARCH, Hit
+from core.engine.recall.hits import Hit
+from core.engine.recall.search import LONGEST_SEARCH
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.commands.chapter.sessions import WHICH_CHAPTER, find_session

@@ -19,8 +19,10 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, correction_payload
 from core.engine.recall.asking import Meaning
-from core.engine.recall.search import excerpt_of, matcher_of, search
+from core.engine.recall.hits import excerpt_of
+from core.engine.recall.search import search
 from core.engine.recall.texts import ChapterTexts, HitPlace, lacking_pieces
+from core.engine.recall.words import matcher_of
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
 from core.storage.snapshot import Snapshot

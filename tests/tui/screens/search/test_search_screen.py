@@ -14,7 +14,8 @@ from core.domain.slot import Slot
 from core.domain.story.transcript import PieceKind
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.recall.search import Hit, Searched
+from core.engine.recall.hits import Hit
+from core.engine.recall.search import Searched
 from core.engine.recall.texts import texts_of
 from core.engine.services.library.books import BookLibrary
 from core.library.book import Book
