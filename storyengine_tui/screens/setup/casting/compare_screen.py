@@ -23,6 +23,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_firs
 from storyengine_tui.widgets.dialogs.stored_text_modal import Draft, StoredTextModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.row_table import RowTable
 
 if TYPE_CHECKING:
     from core.engine.services.library.characters import CharacterLibrary
@@ -97,7 +98,7 @@ class CompareScreen(ListScreen[None, Compared]):
         """Compose the fields, and both sides of one of them below."""
         yield Static("", id="heading", markup=False)
         yield Banner(id="trouble")
-        yield DataTable(id="fields", cursor_type="row", zebra_stripes=False)
+        yield RowTable(id="fields")
         yield Static("", id="empty")
         with Horizontal(id="sides"):
             for name in ("chapter", "library"):
