@@ -206,6 +206,10 @@ class Engine(SessionCatalog):
         knowledge = snapshot.known_to(slot, await self._bank.read(snapshot, slot, asked))
         return await input_of(builder, knowledge, prompt_text)
 
+    def ceilings_of(self, session_id: SessionId | None) -> tuple[str, ...]:
+        """Return the ceilings of a chapter, or those of all together, in words; empty where none is set."""
+        return () if self._guard is None else self._guard.told(session_id)
+
     async def search(
         self, chapters: Sequence[SessionId], text: str, *, start_seconds: float = 0.0
     ) -> Searched:
