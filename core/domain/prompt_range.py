@@ -21,7 +21,8 @@ class PromptRange:
         return self.first <= prompt_index <= self.last
 
     def __str__(self) -> str:
-        return str(self.first) if self.first == self.last else f"{self.first}–{self.last}"
+        """Return the range as the GM reads it; what a model is sent writes numbers as the transcript does."""
+        return f"{self.first:,}" if self.first == self.last else f"{self.first:,}–{self.last:,}"
 
     @property
     def named(self) -> str:

@@ -210,6 +210,10 @@ class Engine(SessionCatalog):
         """Return what keeps the texts of chapters for several searches."""
         return KeptTexts(self._store)
 
+    def ceilings_of(self, session_id: SessionId | None) -> tuple[str, ...]:
+        """Return the ceilings of a chapter, or those of all together, in words; empty where none is set."""
+        return () if self._guard is None else self._guard.told(session_id)
+
     async def search(
         self,
         chapters: Sequence[SessionId],

@@ -259,6 +259,20 @@ class CeilingGuard:
         found = self._reached.get(session_id)
         return None if found is None else found[1]
 
+    def told(self, session_id: SessionId | None) -> tuple[str, ...]:
+        """Return the ceilings of a session, or of all together, with the limits that were agreed to."""
+        set_for: dict[str, tuple[Decimal | None, object]] = {
+            DAY: (self.ceilings.day, self._midnight().date())
+        }
+        if session_id is not None:
+            set_for = {CHAPTER: (self.ceilings.chapter, session_id), **set_for}
+        return tuple(
+            f"{dollars(ceiling)} {_WHEN[what]}"
+            + (f" ({dollars(self._limits[key])} until you quit)" if key in self._limits else "")
+            for what, (ceiling, key) in set_for.items()
+            if ceiling is not None
+        )
+
     def go_on(self, session_id: SessionId) -> None:
         """Raise the ceiling that was reached, as the GM has agreed."""
         found = self._reached.pop(session_id, None)

@@ -76,9 +76,9 @@ class LedgerEntry:
 
     @property
     def is_local(self) -> bool:
-        """Whether a model of this machine answered, which costs nothing."""
+        """Whether a model of this machine answered, which costs nothing unless the GM has set prices."""
         cost = self.artifact.cost
-        return self.artifact.provider in _ON_THIS_MACHINE or (cost is not None and cost.source == LOCAL)
+        return self.artifact.provider in _ON_THIS_MACHINE if cost is None else cost.source == LOCAL
 
     @property
     def _is_free(self) -> bool:

@@ -177,7 +177,9 @@ async def read_memory(connection: AsyncConnection, session_id: SessionId) -> Seq
     blocks = await in_parts(whole, mapping.to_block, LARGE_ROWS)(connection, session_id)
     if start > 0:
         # JSONB does not keep the order of keys; inputs must have the same bytes after a restart.
-        read_old = in_parts(_canon(session_id, start), lambda row: canon_of(mapping.to_block(row)), LARGE_ROWS)
+        read_old = in_parts(
+            _canon(session_id, start), lambda row: canon_of(mapping.to_block(row)), LARGE_ROWS
+        )
         blocks += await read_old(connection, session_id)
     return sorted(blocks, key=lambda block: block.place)
 

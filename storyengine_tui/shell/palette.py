@@ -120,7 +120,7 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
         ("Search", "Find words in the story, its memory and its drafts, here or in the whole book", _search),
         ("Prompt blocks", "Your own rules for the agents, and their variants", "prompt_blocks"),
         ("Lorebooks in play", "Attach some of the library, or detach them", "chapter_lore"),
-        ("Calls", "The queue, every call that was made, and what it cost", "provenance"),
+        ("Calls", "The queue, every call that was made, and money: costs, prices, ceilings", "provenance"),
     ),
     "text": (("Help with this text", "Continue, tighten or rewrite it, or have one suggested", "assist"),),
     "editable character": (

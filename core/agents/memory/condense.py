@@ -108,8 +108,14 @@ def _setup(choice: ModelConfig) -> AgentSetup:
 
 def _segments(setup: AgentSetup, task: Condensation) -> tuple[Segment, ...]:
     lines = "\n".join(setup.digester.compact(block).text for block in task.sources)
-    wanted = f"Condense the memory of prompts {task.prompts}, to at most {task.limit:,} characters."
+    wanted = f"Condense the memory of prompts {_marked(task.prompts)}, to at most {task.limit:,} characters."
     return (setup.fenced(SegmentName.STRUCTURED_MEMORY, lines), setup.fenced(SegmentName.TASK, wanted))
+
+
+def _marked(prompts: PromptRange) -> str:
+    """Return a range in the numbers of the transcript."""
+    first, last = prompts.first, prompts.last
+    return f"{first}" if first == last else f"{first}–{last}"
 
 
 def _output_schema(task: Condensation) -> OutputSchema:

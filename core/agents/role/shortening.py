@@ -94,4 +94,4 @@ def _level(costs: Sequence[int], room: int) -> int:
 
 
 def _listed(prompts: Sequence[int]) -> str:
-    return ", ".join(map(str, dict.fromkeys(prompts)))
+    return ", ".join(f"{index:,}" for index in dict.fromkeys(prompts))

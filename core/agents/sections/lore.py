@@ -207,7 +207,7 @@ def _note(outcome: Outcome, why: str, *, is_in: bool) -> LoreNote:
 
 def _why(outcome: Outcome) -> str:
     if outcome.reason is Reason.KEY and outcome.message is not None and not outcome.parent:
-        return f"“{outcome.key}” is in prompt {outcome.message}, or in a reply to it."
+        return f"“{outcome.key}” is in prompt {outcome.message:,}, or in a reply to it."
     if outcome.reason is Reason.KEY and outcome.message is None and not outcome.parent:
         return f"“{outcome.key}” is in its identity."
     return outcome.sentence

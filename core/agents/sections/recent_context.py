@@ -139,5 +139,5 @@ def _without_oversize(
 
 
 def _kept_in_words(gone: Sequence[Event]) -> str:
-    prompts = ", ".join(map(str, dict.fromkeys(event.prompt_index for event in gone)))
+    prompts = ", ".join(f"{index:,}" for index in dict.fromkeys(event.prompt_index for event in gone))
     return f"Lines that are always sent, of prompts {prompts} (no room; they are in memory)"

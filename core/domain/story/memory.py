@@ -21,6 +21,7 @@ from core.domain.session.limits import LONGEST_CORRECTION
 
 Phrase = str
 Phrases = list[Phrase]
+_MOST_DIGITS: Final = 10
 MemoryPlace = tuple[int, int]
 """Place of a block in memory: its last prompt, and its ordinal among those of that prompt."""
 
@@ -248,6 +249,13 @@ class MemoryBlock:
     def place(self) -> MemoryPlace:
         """The sort key of memory: blocks are added and read in this order."""
         return self.last, self.ordinal
+
+    @property
+    def corrects_after(self) -> int:
+        """The prompt after which this correction was made; 0 before the first, and where it says none."""
+        marker = str(self.payload.get("made_after", "")).rstrip(")")
+        # A file may have any text there, also digits that are no number, or more than one can have.
+        return int(marker) if marker.isdecimal() and len(marker) <= _MOST_DIGITS else 0
 
 
 def correction_payload(text: str, made_after: int, prompts: PromptRange | None) -> dict[str, object]:

@@ -59,7 +59,7 @@ class Hit:
     @property
     def prompts(self) -> str:
         """The prompts that it is from, in words; empty for a draft."""
-        return self.told or ("" if self.prompt is None else f"prompt {self.prompt}")
+        return self.told or ("" if self.prompt is None else f"prompt {self.prompt:,}")
 
     @property
     def where(self) -> tuple[SessionId, HitPlace, int | None, str, int]:

@@ -15,7 +15,6 @@ from core.domain.story.memory import BlockType, MemoryBlock
 from core.domain.story.transcript import in_order
 from core.engine.recall.words import letters_of
 from core.storage.session_store import SessionStore
-from core.text.cleaning import clean_line
 from core.text.graphemes import Span
 
 
@@ -85,8 +84,8 @@ def _prompts_of(block: MemoryBlock) -> str:
     if block.type is BlockType.WORLD_CHAPTER_LOCK:
         return "world and chapter"
     if block.type is BlockType.CANON_CORRECTION:
-        after = clean_line(str(block.payload.get("made_after") or "")).rstrip(")")
-        return f"correction after prompt {after}" if after else "correction"
+        after = block.corrects_after
+        return f"correction after prompt {after:,}" if after else "correction"
     return PromptRange(block.first, block.last).named
 
 

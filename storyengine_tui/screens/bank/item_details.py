@@ -65,7 +65,7 @@ def passages_of(
 
 def evidence_line(evidence: Evidence) -> str:
     """Return a proof on one line: where it is, and its words."""
-    place = f"prompt {evidence.prompt_index}" if evidence.prompt_index else "before the first prompt"
+    place = f"prompt {evidence.prompt_index:,}" if evidence.prompt_index else "before the first prompt"
     return f"{place}: “{clean_line(evidence.words)}”"
 
 

@@ -11,6 +11,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import DataTable, Static
 
+from storyengine_tui.widgets.row_table import RowTable
 from storyengine_tui.widgets.text_line import show_line
 
 
@@ -33,7 +34,7 @@ class CallsView(Vertical, can_focus=False):
     def compose(self) -> ComposeResult:
         """Compose the totals, the table, and what replaces an empty one."""
         yield Static("", id="totals", markup=False)
-        yield DataTable[Text](id=self.TABLE, cursor_type="row", cell_padding=0)
+        yield RowTable(id=self.TABLE, cell_padding=0)
         yield Static(self.EMPTY, id="empty", markup=False)
 
     def on_mount(self) -> None:

@@ -94,7 +94,7 @@ class HistoryView(CallsView):
             right(call_runs.tokens_of(run)),
             right(call_runs.first_of(run)),
             *([right(call_runs.cost_of(run))] if self._has_costs else []),
-            Text(f" {call_runs.outcome_of(run)}", "bold" if run.failed else "", no_wrap=True),
+            cut(f" {call_runs.outcome_of(run)}", "bold" if run.failed else ""),
         )
 
     @on(DataTable.RowHighlighted)

@@ -94,6 +94,8 @@ class MoneyView(CallsView):
         parts = [f"{where} by {self._by.value}: {cost_text(total)}"]
         if total.own:
             parts.append(f"{OWN_PRICES} by your own prices")
+        if ceilings := self._engine.ceilings_of(None if self._is_all else self._session_id):
+            parts.append(f"{'ceiling' if len(ceilings) == 1 else 'ceilings'}: {', '.join(ceilings)}")
         if groups > MOST_ROWS and self._by in (By.CALL, By.PROMPT):
             parts.append(f"the newest {MOST_ROWS:,} of {groups:,}")
         if self._unreadable:

@@ -1,16 +1,23 @@
 """The line above the tabs: the state of the chapter, and its title (design 10)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from storyengine_tui.screens.shared.state_labels import STATE_LABELS
+from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
 
 if TYPE_CHECKING:
     from core.storage.snapshot import Snapshot
+
+
+_BESIDE: Final = 32
+"""Cells of the tabs, and of the edge on the right."""
+_NARROWEST: Final = 10
+"""Cells of a title below which its end is cut as that of any text."""
 
 
 class StatusLine(Static):
@@ -23,6 +30,7 @@ class StatusLine(Static):
         title: str
 
     title = ""
+    _state = ""
 
     def show(self, snapshot: "Snapshot") -> None:
         """Show the chapter as it is now."""
@@ -30,7 +38,16 @@ class StatusLine(Static):
 
         session = snapshot.session
         title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
-        self.update(Content(f"{STATE_LABELS[session.state]} · {title}"))
-        if title != self.title:
-            self.title = title
+        self._state = f"{STATE_LABELS[session.state]} · "
+        is_new, self.title = title != self.title, title
+        self.fit()
+        if is_new:
             self.post_message(self.Retitled(title))
+
+    def fit(self) -> None:
+        """Cut the title as the window has room: its end says which restored chapter or branch it is."""
+        if not self._state:
+            return
+        room = self.screen.size.width - _BESIDE - cell_len(self._state)
+        title = shortened_title(self.title, room) if room > _NARROWEST else self.title
+        self.update(Content(f"{self._state}{title}"))

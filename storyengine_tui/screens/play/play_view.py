@@ -106,7 +106,7 @@ class PlayView:
             "take_back_all": self.is_writer and bool(self.queued),
             "next_panel": self.is_playable and len(self.session.slots) > 1,
             "end_chapter": self.can_end or None,
-            "let_add": self._may_write,
+            "let_add": self._may_write and not self.is_ended,
             "leave_out": self.is_writer and any(one.follows for one in self.failed_replies),
             "choose_called": self._may_write and len(self.session.slots) > 1 and not self.why_read_only,
             "keep_partial": self.is_writer and self.partial is not None,
@@ -121,6 +121,11 @@ class PlayView:
             },
             **{action: self._may_write and self.stage.is_offered(action) for action in stage_view.COMMANDS},
         }
+
+    @property
+    def may_change_takes(self) -> bool:
+        """Whether the story goes on in this window, so that another take may count."""
+        return self.is_writer and not self.is_ended
 
     @property
     def _may_write(self) -> bool:

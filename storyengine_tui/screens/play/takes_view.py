@@ -55,7 +55,8 @@ class TakesView:
         """The takes and what was undone, in one line; empty while there is neither."""
         parts = [f"take {self.take} of {self.count}"] if self.count > 1 and self.is_shown else []
         if self.undone is not None:
-            parts.append(f"{self.undone.named} {'is' if len(self.undone) == 1 else 'are'} undone")
+            verb = "" if parts else "is " if len(self.undone) == 1 else "are "
+            parts.append(f"{self.undone.named} {verb}undone")
         line = " · ".join(parts)
         return line[:1].upper() + line[1:]
 

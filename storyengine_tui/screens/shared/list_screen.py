@@ -18,6 +18,7 @@ from core.domain.errors import ChangedElsewhereError, StoryEngineError
 from storyengine_tui.widgets.banner import DISMISS, Banner
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.row_table import RowTable
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
@@ -43,7 +44,7 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
     def compose_list(self, table_id: str, empty: str) -> ComposeResult:
         """Compose the banner, the table, the text that replaces an empty table, and the row of keys."""
         yield Banner(id="trouble")
-        yield DataTable(id=table_id, cursor_type="row", zebra_stripes=False)
+        yield RowTable(id=table_id)
         yield Static(empty, id="empty", markup=False)
         yield KeyLine(offers_palette=False)
 

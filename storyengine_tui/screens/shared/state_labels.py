@@ -39,6 +39,7 @@ def shortened_title(title: str, width: int) -> str:
         return title
     found = re.search(r" \([^()]*\)$", title)
     suffix = found[0] if found else ""
+    beginning = title.removesuffix(suffix)
     most = width * 3 // 5
     if cell_len(suffix) > most:
         words = suffix.split()
@@ -48,4 +49,7 @@ def shortened_title(title: str, width: int) -> str:
         while cell_len(suffix) > most - 3:
             suffix = suffix[1:]
         suffix = f" (…{suffix}"
-    return set_cell_size(title, width - 1 - cell_len(suffix)).rstrip() + "…" + suffix
+    room = width - cell_len(suffix)
+    if cell_len(beginning) > room:
+        beginning = set_cell_size(beginning, room - 1).rstrip() + "…"
+    return beginning + suffix

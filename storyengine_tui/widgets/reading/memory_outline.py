@@ -148,8 +148,8 @@ def title_of(block: MemoryBlock) -> str:
     if block.type is BlockType.WORLD_CHAPTER_LOCK:
         return "World and chapter, as they were locked"
     if block.type is BlockType.CANON_CORRECTION:
-        after = _text(block.payload.get("made_after")).rstrip(")")
-        return f"Correction by the GM, after prompt {after}" if after else "Correction by the GM"
+        after = block.corrects_after
+        return f"Correction by the GM, after prompt {after:,}" if after else "Correction by the GM"
     prompts = PromptRange(max(1, block.first), max(1, block.first, block.last))
     return f"Prompt {prompts}" if len(prompts) == 1 else f"Prompts {prompts}"
 

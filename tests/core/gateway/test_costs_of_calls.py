@@ -356,7 +356,9 @@ async def test_the_gm_can_go_on_beyond_the_ceiling_by_as_much_again(tmp_path: Pa
     assert reached is not None
     assert (reached.limit, reached.spent) == (Decimal("0.4"), Decimal(0))
     assert reached.next_limit == Decimal("1.2")
+    assert guard.told(SESSION_ID) == ("$0.40 in this chapter",)
     guard.go_on(SESSION_ID)
+    assert guard.told(SESSION_ID) == ("$0.40 in this chapter ($1.20 until you quit)",)
     assert (await call(way)).error is None
     assert guard.reached(SESSION_ID) is None
     assert guard.reached(SessionId(new_uuid())) is None

@@ -24,7 +24,7 @@ from core.domain.requests.request import (
     Usage,
 )
 from core.domain.slot import Slot
-from core.ledger.sums import By, LedgerEntry, Sum, dollars, entries_of, sum_of, sums_by, total_text
+from core.ledger.sums import By, LedgerEntry, Sum, cost_text, dollars, entries_of, sum_of, sums_by, total_text
 from tests.core.values.sessions import NOW, SESSION_ID, session
 
 IDS = count(1)
@@ -139,6 +139,13 @@ def test_a_call_of_unknown_price_is_counted_beside_the_sum_and_never_as_nothing(
 
 def test_a_call_of_known_prices_and_unknown_tokens_is_of_unknown_cost() -> None:
     assert entry(call(Cost(amount=None, source="yours"))).amount is None
+
+
+@pytest.mark.parametrize("provider", ["local", "scripted"])
+def test_a_call_of_this_machine_with_prices_of_the_gm_is_not_said_to_cost_nothing(provider: str) -> None:
+    priced = entry(call(Cost(amount=Decimal("0.45"), source="yours"), provider=provider))
+    assert not priced.is_local
+    assert cost_text(sum_of([priced])) == "$0.45"
 
 
 @pytest.mark.parametrize("provider", ["local", "scripted"])

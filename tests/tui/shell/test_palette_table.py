@@ -64,6 +64,8 @@ async def test_the_palette_finds_a_command_by_words_of_its_description_below_tho
         assert await found("empty", 3) == ["Example", "New chapter", "Reset Chapter"]
         assert await found("chapter next", 0) == []
         assert await found("chapter end", 1) == ["End Chapter"]
+        for word in ("cost", "price", "ceiling", "money"):
+            assert await found(word, 1) == ["Calls"]
 
 
 async def test_letters_that_lie_apart_in_the_name_of_a_command_do_not_find_it(desktop: Desktop) -> None:

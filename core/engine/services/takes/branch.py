@@ -24,7 +24,6 @@ from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 
 _TRIES = 5
-_MOST_DIGITS = 10
 
 
 async def read_branch(store: SessionStore, session_id: SessionId, at: int, now: datetime) -> SessionBody:
@@ -129,12 +128,6 @@ def _memory_until(blocks: Sequence[MemoryBlock], at: int) -> list[MemoryBlock]:
             break
         if block.type is not BlockType.CANON_CORRECTION:
             memory.append(block)
-        elif _made_after(block) <= at:
+        elif block.corrects_after <= at:
             memory.append(replace(block, ordinal=memory[-1].ordinal + 1))
     return memory
-
-
-def _made_after(block: MemoryBlock) -> int:
-    marker = str(block.payload.get("made_after", "")).rstrip(")")
-    # A file may have any text there, also digits that are no number, or more than one can have.
-    return int(marker) if marker.isdecimal() and len(marker) <= _MOST_DIGITS else 0

@@ -98,7 +98,7 @@ async def mark(
         if not events:
             raise IllegalCommandError(f"Prompt {prompt:,} has no such line; `storyengine show` has all.")
         await chapter.scene.set_status(events, status)
-    what = f"Prompt {prompt}" if line is None else f"Line {line} of prompt {prompt}"
+    what = f"Prompt {prompt:,}" if line is None else f"Line {line} of prompt {prompt:,}"
     say(f"{what}: {SENT[status]}")
 
 

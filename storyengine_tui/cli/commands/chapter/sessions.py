@@ -194,8 +194,8 @@ def _cells(summary: SessionSummary, shown_id: str) -> tuple[str, ...]:
         shown_id,
         summary.title,
         STATE_LABELS[summary.state],
-        str(summary.prompt_index),
-        str(summary.draft_count),
+        f"{summary.prompt_index:,}",
+        f"{summary.draft_count:,}",
         played,
     )
 

@@ -35,7 +35,7 @@ async def list_(session: SessionArgument) -> None:
 
 def _cells(slot: SavePoint) -> tuple[str, ...]:
     taken = slot.taken_at.astimezone().strftime("%Y-%m-%d %H:%M")
-    return (str(slot.number), slot.label, STATE_LABELS[slot.state], str(slot.prompt_index), taken)
+    return (str(slot.number), slot.label, STATE_LABELS[slot.state], f"{slot.prompt_index:,}", taken)
 
 
 @command(app)
@@ -46,7 +46,7 @@ async def save(
     """Save a chapter as it is now, under a name of yours."""
     async with _slots_of(session) as (slots, session_id):
         slot = await slots.keep(session_id, name)
-    say(f"Saved as “{slot.label}” in save slot {slot.number}, at prompt {slot.prompt_index}.")
+    say(f"Saved as “{slot.label}” in save slot {slot.number}, at prompt {slot.prompt_index:,}.")
 
 
 @command(app)

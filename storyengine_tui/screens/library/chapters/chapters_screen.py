@@ -26,7 +26,7 @@ def chapter_cells(summary: SessionSummary, room: int, *, is_open: bool) -> tuple
     return (
         Text(shortened_title(summary.title, room), style="bold" if is_open else "", no_wrap=True),
         Text(f"here · {state}" if is_open else state),
-        Text(str(summary.prompt_index), justify="right"),
+        Text(f"{summary.prompt_index:,}", justify="right"),
         Text(f"{summary.updated_at.astimezone():%d %b %H:%M}"),
     )
 

@@ -113,6 +113,6 @@ def _cells(slot: SavePoint) -> tuple[Text, Text, Text, Text, Text]:
         Text(str(slot.number), justify="right"),
         Text(slot.label, style="bold" if slot.is_named else "", no_wrap=True, overflow="ellipsis"),
         Text(STATE_LABELS[slot.state]),
-        Text(str(slot.prompt_index), justify="right"),
+        Text(f"{slot.prompt_index:,}", justify="right"),
         Text(f"{slot.taken_at.astimezone():%d %b %H:%M}"),
     )

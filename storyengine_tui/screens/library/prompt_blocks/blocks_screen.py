@@ -30,6 +30,7 @@ from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.row_table import RowTable
 
 Agent = tuple[AgentRole, Slot | None]
 """An agent: its role and, for a character, its slot."""
@@ -144,7 +145,7 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
         with Horizontal(id="sides"):
             with Vertical(id="list"):
                 yield Banner(id="trouble")
-                yield DataTable(id="blocks", cursor_type="row", zebra_stripes=False)
+                yield RowTable(id="blocks")
                 yield Static(NONE_YET, id="empty", markup=False)
             yield OutlineView(self._session)
         yield KeyLine(offers_palette=False)

@@ -18,6 +18,7 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.row_table import RowTable
 
 if TYPE_CHECKING:
     from core.engine.services.library.proposals import Offered, ProposalLibrary
@@ -67,7 +68,7 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
         """Compose the list, both sides of one proposal, and the reason."""
         yield Static(self._title, id="heading", markup=False)
         yield Banner(id="trouble")
-        yield DataTable(id="proposals", cursor_type="row", zebra_stripes=False)
+        yield RowTable(id="proposals")
         yield Static(NOTHING_OPEN, id="empty", markup=False)
         with Horizontal(id="sides"):
             for name in ("there", "proposed"):

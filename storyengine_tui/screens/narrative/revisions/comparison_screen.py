@@ -18,6 +18,7 @@ from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
 from storyengine_tui.widgets.reading.memory_outline import Passage, title_of
 from storyengine_tui.widgets.reading.passage_view import Keyed, PassageView
+from storyengine_tui.widgets.row_table import RowTable
 
 AROUND = 2
 """Lines without a difference that are shown before and after those with one."""
@@ -101,7 +102,7 @@ class ComparisonScreen(OverlayScreen[None]):
     def compose(self) -> ComposeResult:
         """Compose the list above the comparison."""
         yield Static(Content(f"Revisions of memory: {title_of(self._canon)}"), id="heading")
-        yield DataTable[Text](id="revisions", cursor_type="row", cell_padding=0)
+        yield RowTable(id="revisions", cell_padding=0)
         yield Static("", id="compared", markup=False)
         yield PassageView(id="comparison")
         yield Static("", id="said", markup=False)

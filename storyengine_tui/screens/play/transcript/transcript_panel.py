@@ -85,10 +85,10 @@ class TakeLine(Horizontal, can_focus_children=False):
             yield Button(button.label, name=button.action, compact=True, disabled=not button.is_possible)
 
     def watch_view(self, view: PlayView | None) -> None:
-        """Show the takes; a window that only reads has no buttons."""
+        """Show the takes; where none can be chosen or asked for any more there are no buttons."""
         if view is None:
             return
-        self.content = (view.takes.line, view.takes.buttons if view.is_writer else ())
+        self.content = (view.takes.line, view.takes.buttons if view.may_change_takes else ())
         self.display = bool(view.takes.line)
 
     @on(Button.Pressed)

@@ -23,6 +23,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_firs
 from storyengine_tui.widgets.dialogs.stored_text_modal import Draft, StoredTextModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.row_table import RowTable
 
 if TYPE_CHECKING:
     from core.engine.services.library.characters import CharacterLibrary
@@ -39,6 +40,8 @@ LABELS = {
 EMPTY = "—"
 SAME = "the same"
 _SHOWN = 200
+_BEFORE = 8
+"""Characters that are shown before the first that differ."""
 _LONGEST = 1_000_000
 
 
@@ -97,7 +100,7 @@ class CompareScreen(ListScreen[None, Compared]):
         """Compose the fields, and both sides of one of them below."""
         yield Static("", id="heading", markup=False)
         yield Banner(id="trouble")
-        yield DataTable(id="fields", cursor_type="row", zebra_stripes=False)
+        yield RowTable(id="fields")
         yield Static("", id="empty")
         with Horizontal(id="sides"):
             for name in ("chapter", "library"):
@@ -121,7 +124,8 @@ class CompareScreen(ListScreen[None, Compared]):
         side = max(12, (self.size.width - label - 22) // 2)
         self._table.styles.height = 1 + len(rows)
         columns = {"Field": label, "In this chapter": side, "In the library": side, "": 10}
-        self.fill(rows, columns, _cells_of)
+        first = next((at for at, row in enumerate(rows) if not row.is_same), 0)
+        self.fill(rows, columns, _cells_of, cursor=None if self.rows else first)
         self._show_sides()
 
     def key_of(self, row: Compared) -> object:
@@ -141,7 +145,10 @@ class CompareScreen(ListScreen[None, Compared]):
             area = self.query_one(f"#{name}", CappedTextArea)
             if area.text != text:
                 area.load_text(text)
-                area.action_document_end(False)
+                # What differs may be far below: it is shown on both sides.
+                alike = text[: _same_until(row)]
+                line = alike.count("\n")
+                area.move_cursor((line, len(alike) - alike.rfind("\n") - 1), center=True)
             self.query_one(f"#{name}-title", Static).update(Content(f"{title}, {len(text):,}/{room:,}"))
         self.refresh_bindings()
 
@@ -196,10 +203,21 @@ class CompareScreen(ListScreen[None, Compared]):
         return True
 
 
+def _same_until(row: Compared) -> int:
+    """Return how many characters both sides begin with alike; 0 where all of it is the same."""
+    if row.is_same:
+        return 0
+    pairs = enumerate(zip(row.chapter, row.library, strict=False))
+    shorter = min(len(row.chapter), len(row.library))
+    return next((at for at, (here, there) in pairs if here != there), shorter)
+
+
 def _cells_of(row: Compared) -> tuple[Text, Text, Text, Text]:
+    start = row.chapter.rfind(" ", 0, max(0, _same_until(row) - _BEFORE)) + 1
+
     def shown(text: str) -> Text:
-        told = ", ".join(text.splitlines()) if row.field.is_list else text
-        line = EMPTY if is_blank(told) else clean_line(head(told, _SHOWN))
-        return cut(line)
+        told = ", ".join(text.splitlines()) if row.field.is_list else text[start:]
+        line = EMPTY if is_blank(text) else clean_line(head(told, _SHOWN))
+        return cut(f"…{line}" if start and not row.field.is_list else line)
 
     return Text(LABELS[row.field]), shown(row.chapter), shown(row.library), Text(SAME if row.is_same else "")

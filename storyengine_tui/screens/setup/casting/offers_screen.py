@@ -29,6 +29,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ask_first
 from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.row_table import RowTable
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
@@ -98,7 +99,7 @@ class OffersScreen(ListScreen[None, OfferRow]):
         """Compose the list, and the text under the cursor below."""
         yield Static(f"What else the card of {self._called} has", id="heading", markup=False)
         yield Banner(id="trouble")
-        yield DataTable(id="fields", cursor_type="row", zebra_stripes=False)
+        yield RowTable(id="fields")
         yield Static("", id="empty")
         with Horizontal(id="sides"), Vertical():
             yield Static("", id="offer-title", classes="label")

@@ -1,11 +1,13 @@
 """The money on F7: the ledger by what calls were made for; own prices marked, unknown said."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook
 from core.ledger.sums import By
 from storyengine_tui.screens.calls.money_view import MoneyView
@@ -80,6 +82,16 @@ async def test_own_prices_are_marked_and_unknown_ones_are_said(paid: PaidDesktop
         view = await money_shown(pilot)
         await pilot.press("a")
         await until(pilot, lambda: "2 calls of unknown price" in totals(view))
+
+
+async def test_the_money_says_which_ceilings_hold(paid: PaidDesktop) -> None:
+    paid.ceilings = Ceilings(chapter=Decimal("1.5"), day=Decimal(5))
+    async with paid.window(lambda engine: make_active(engine, 1)) as (pilot, _):
+        view = await money_shown(pilot)
+        spent = "This chapter by agent: $0.62"
+        assert totals(view) == f"{spent} · ceilings: $1.50 in this chapter, $5.00 today"
+        await pilot.press("a")
+        await until(pilot, lambda: totals(view).endswith("· ceiling: $5.00 today"))
 
 
 async def test_calls_of_this_machine_cost_nothing_and_say_so(desktop: Desktop) -> None:

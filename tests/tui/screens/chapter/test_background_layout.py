@@ -188,11 +188,10 @@ async def test_the_gm_is_idle_when_no_key_was_pressed_for_a_while(monkeypatch: p
         waited.touch()
     assert not coming.done()
     await asyncio.wait_for(coming, 10)
-    assert waited.is_idle
+    assert waited.seconds >= 0.02
     await asyncio.wait_for(waited.wait_until_idle(), 10)  # It still is.
     monkeypatch.setattr(tab_pages, "IDLE_SECONDS", 3_600.0)
     waited.touch()
-    assert not waited.is_idle
     coming = asyncio.create_task(waited.wait_until_idle())
     for _ in range(20):
         await asyncio.sleep(0)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,10 +13,11 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
 from core.domain.ids import SessionId
+from core.domain.prompt_range import PromptRange
 from core.domain.session.session import SessionSummary
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.chapters.chapter_shelf import CANNOT_OPEN
-from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
+from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen, chapter_cells
 from storyengine_tui.screens.library.shelf.title_modal import TitleModal
 from storyengine_tui.screens.shared.state_labels import shortened_title
 from storyengine_tui.screens.system.welcome_modal import WelcomeModal
@@ -72,6 +74,27 @@ async def test_it_lists_title_state_prompts_and_when_and_opens_one(desktop: Desk
         assert app.chapter.active_tab == "setup"
     async with desktop.window() as (pilot, app):
         assert open_title(app) == "", "the one that was open last, not the one played last"
+
+
+async def test_home_and_end_go_to_the_first_and_the_last_row(desktop: Desktop) -> None:
+    await desktop.prepare(make_two)
+    async with desktop.window() as (pilot, _):
+        screen = await listed(pilot)
+        first, last = screen.rows[0], screen.rows[-1]
+        assert first != last
+        await pilot.press("end")
+        await until(pilot, lambda: screen.chapter == last)
+        await pilot.press("home")
+        await until(pilot, lambda: screen.chapter == first)
+
+
+async def test_prompts_of_long_chapters_are_counted_as_all_counts_are(desktop: Desktop) -> None:
+    await desktop.prepare(make_two)
+    async with desktop.window() as (pilot, _):
+        screen = await listed(pilot)
+        cells = chapter_cells(replace(screen.rows[0], prompt_index=6000), 27, is_open=False)
+        assert [str(cell) for cell in cells][2] == "6,000"
+    assert PromptRange(5993, 5999).named == "prompts 5,993–5,999"
 
 
 async def test_a_list_says_so_where_the_engine_restarts_behind_it(desktop: Desktop) -> None:
@@ -288,6 +311,7 @@ def test_titles_of_restored_chapters_are_told_apart_where_they_are_cut(width: in
     assert all(cell_len(one) <= width for one in shown)
     branch = shortened_title("The Lantern of Orrin Bay (branch at prompt 2)", 27)
     assert branch == "The Lantern… (…at prompt 2)"
+    assert shortened_title("Three hundred (summary of prompts 295–301)", 27) == "Three hundred (…295–301)"
     assert cell_len(shortened_title(f"A title ({'x' * 60})", width)) <= width
     assert shortened_title("A short one (with a note)", width) == "A short one (with a note)"
     assert shortened_title("word " * 20, width).endswith("…")

@@ -7,10 +7,13 @@ from dataclasses import replace
 import pytest
 from textual.widgets import Button
 
+from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.play.actions.take_modals import ModelOnceModal
+from storyengine_tui.screens.play.takes_view import COMMANDS, TakesView
 from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
 from storyengine_tui.screens.play.transcript.transcript_panel import TakeLine
 from storyengine_tui.shell.app import StoryEngineApp
@@ -331,11 +334,43 @@ async def test_a_window_that_reads_along_sees_takes_and_undo_without_buttons(des
             await reader.until(lambda: reader.text(Slot.RED) == "Who is there?")
 
 
-async def test_the_palette_has_what_is_possible(desktop: Desktop) -> None:
-    def names(table: Table) -> set[str]:
-        assert isinstance(table.app, StoryEngineApp)
-        return {command.title for command in commands_of(table.app, lambda: None)}
+async def test_a_chapter_that_has_ended_counts_its_takes_and_offers_nothing_that_changes_them(
+    desktop: Desktop,
+) -> None:
+    desktop.script = TAKES
+    async with at_window(desktop) as table:
+        await table.play("Who is there?")
+        await reroll(table, 2)
+        assert "Let characters add something" in names(table)
+        await table.session.end_chapter()
+        await table.until(lambda: table.state() is SessionState.ENDED)
+        await table.pilot.press("f3")
+        await table.until(lambda: buttons(table) == [])
+        assert said(table) == "Take 2 of 2"
+        assert not {"Re-roll", "Undo the newest prompt", "Let characters add something"} & names(table)
 
+
+async def test_takes_and_what_was_undone_are_told_whole_in_80_columns(desktop: Desktop) -> None:
+    desktop.script = TAKES
+    async with at_table(desktop, size=(80, 24)) as table:
+        await table.play("Who is there?")
+        await reroll(table, 2)
+        # As in a chapter of more than a thousand prompts.
+        takes = TakesView(take=2, count=2, undone=PromptRange(1240, 1249), possible=frozenset(COMMANDS))
+        line = table.pane.query_one(TakeLine)
+        line.view = replace(table.pane.current_view(), takes=takes)
+        await table.until(lambda: said(table) == "Take 2 of 2 · prompts 1,240–1,249 undone")
+        [shown] = line.query(".takes--line")
+        await table.until(lambda: shown.size.width >= len(said(table)))
+
+
+def names(table: Table) -> set[str]:
+    """The commands that the palette has."""
+    assert isinstance(table.app, StoryEngineApp)
+    return {command.title for command in commands_of(table.app, lambda: None)}
+
+
+async def test_the_palette_has_what_is_possible(desktop: Desktop) -> None:
     always = {"Branch", "Re-roll", "Undo the newest prompt", "Correct the reply"}
     async with at_window(desktop) as table:
         assert not (always | {"Redo the prompt"}) & names(table)
