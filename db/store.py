@@ -234,17 +234,16 @@ class PostgresStore:
 
         `input_hash` is that of their input; `newest` is how many at most, those that came last.
         """
-        query = reads.rows_of(LLM_ARTIFACT, session_id).order_by(LLM_ARTIFACT.c.artifact_id.desc())
         wanted = {"request_id": request_id, "agent_id": agent_id, "input_hash": input_hash}
-        for name, value in wanted.items():
-            if value is not None:
-                query = query.where(LLM_ARTIFACT.c[name] == value)
+        are_wanted = (LLM_ARTIFACT.c[name] == value for name, value in wanted.items() if value is not None)
+        query = reads.rows_of(LLM_ARTIFACT, session_id).where(*are_wanted)
+        query = query.order_by(LLM_ARTIFACT.c.artifact_id.desc())
         if kind is not None:
             of_kind = reads.rows_of(LLM_REQUEST, session_id).where(LLM_REQUEST.c.kind == kind.value)
             query = query.where(
                 LLM_ARTIFACT.c.request_id.in_(of_kind.with_only_columns(LLM_REQUEST.c.request_id))
             )
-        at_once = LARGE_ROWS if request_id is None and newest is None else 0
+        at_once = LARGE_ROWS if request_id is None and input_hash is None and newest is None else 0
         newest_first = await self._mapped(session_id, query.limit(newest), mapping.to_artifact, at_once)
         return newest_first[::-1]
 

@@ -189,6 +189,14 @@ async def opened(pilot: Pilot[Any]) -> StoryEngineApp:
     return app
 
 
+async def filled(pilot: Pilot[Any], *tabs: str) -> None:
+    """Have the pages of these tabs made, as the program does by itself after a moment at a terminal."""
+    app = pilot.app
+    assert isinstance(app, StoryEngineApp)
+    pages = app.chapter._pages
+    await until(pilot, lambda: all(pages.get_page(tab) for tab in tabs))
+
+
 async def in_front(pilot: Pilot[Any], kind: type[ScreenType], focus: type[Widget] = Widget) -> ScreenType:
     """Wait for a screen of this kind that is ready for keys: the focus is in such a widget of it."""
     await until(pilot, lambda: isinstance(pilot.app.screen, kind))

@@ -30,7 +30,7 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.bad_text import KINDS, BadText, acts
-from tests.tui.engine_app import Desktop, make_active, make_draft, until
+from tests.tui.engine_app import Desktop, filled, make_active, make_draft, until
 
 pytestmark = pytest.mark.anyio
 
@@ -142,6 +142,7 @@ async def test_a_correction_of_canon_is_written_and_shown_as_text(desktop: Deskt
     desktop.script = script_of("I see.")
     await desktop.prepare(make_active)
     async with desktop.window(size=SIZE) as (pilot, app):
+        await filled(pilot, "narrative")
         memory = app.chapter.query_one(MemoryCell).memory
         for number, kind in enumerate(GROUPS, start=2):
             text = kind.text[:LONGEST_CORRECTION]

@@ -25,7 +25,7 @@ from storyengine_tui.textual_ext.painting.compositor import FrontCompositor, dif
 from storyengine_tui.textual_ext.painting.screen_buffer import ScreenBuffer
 from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.reading.transcript_lines import TranscriptLines
-from tests.tui.engine_app import Desktop, make_active, screen_text, until
+from tests.tui.engine_app import Desktop, filled, make_active, screen_text, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.paints]
 
@@ -36,7 +36,7 @@ SIZE = (120, 40)
 async def playing(desktop: Desktop) -> AsyncIterator[tuple[Pilot[Any], StoryEngineApp]]:
     """A chapter that was played and summarised, on tab 2."""
     async with desktop.window(lambda engine: make_active(engine, 8), size=SIZE) as (pilot, app):
-        await pilot.pause()
+        await filled(pilot, "setup", "narrative")
         assert app.chapter.active_tab == "play"
         yield pilot, app
 

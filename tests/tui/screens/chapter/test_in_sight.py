@@ -13,7 +13,7 @@ from storyengine_tui.screens.system.example_chapters import find_examples
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.conftest import settled
-from tests.tui.engine_app import Desktop, make_active, make_draft, screen_text, until
+from tests.tui.engine_app import Desktop, filled, make_active, make_draft, screen_text, until
 
 pytestmark = pytest.mark.anyio
 
@@ -110,6 +110,7 @@ async def test_the_texts_of_a_chapter_that_is_opened_again_show_their_beginning(
         await session.aclose()
 
     async with desktop.window(make_long, size=(80, 24)) as (pilot, app):
+        await filled(pilot, "narrative")
         await settled(pilot)
         areas = [*app.chapter.query("#world, #chapter, .identity, #definition").results(CappedTextArea)]
         assert len(areas) == 4

@@ -174,7 +174,8 @@ async def test_a_prompt_is_played_before_the_other_pages_are_made_and_these_show
     desktop: Desktop,
 ) -> None:
     async with desktop.window(lambda engine: make_active(engine, 6)) as (pilot, app):
-        assert app.session is not None and app.chapter.active_tab == "play"
+        assert app.session is not None
+        assert app.chapter.active_tab == "play"
         reply = await app.session.submit_prompt(Slot.RED, "The seventh")
         await app.session.wait(reply)
         await until(pilot, lambda: "The seventh" in screen_text(app))

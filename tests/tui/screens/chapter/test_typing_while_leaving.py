@@ -9,7 +9,7 @@ from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from tests.tui.engine_app import Desktop, until
+from tests.tui.engine_app import Desktop, filled, until
 from tests.tui.screens.library.prompt_blocks.test_prompt_blocks_screen import session_of
 
 pytestmark = pytest.mark.anyio
@@ -40,8 +40,7 @@ async def test_a_letter_of_the_last_moment_is_stored_in_the_chapter_that_is_left
 
     async with desktop.window(lambda engine: engine.create()) as (pilot, app):
         first, engine = session_of(app).id, app.workspace.require_engine()
-        await until(pilot, lambda: len(list(app.chapter.query(NarrativePane))) == 1)
-        await until(pilot, lambda: app.chapter.query_one(NarrativePane).has_session)
+        await filled(pilot, "narrative")
         other = await engine.create()
         session = await engine.open(other)
         await session.edits.edit_tab1(Tab1Edit(world="A second world."))

@@ -21,7 +21,7 @@ from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened
+from tests.tui.engine_app import Desktop, filled, make_active, make_draft, opened
 from tests.tui.rooms.chapter_page import HELD, SCRIPT, ChapterPage, chapter_page, make_ended, session_page
 from tests.tui.rooms.one_page import Gate
 from tests.tui.rooms.one_page import gate as gate
@@ -215,6 +215,7 @@ async def test_the_palette_corrects_memory_from_another_tab(desktop: Desktop) ->
     async with desktop.window(make_active) as (pilot, app):
         page = ChapterPage(pilot, app)
         await pilot.press("f3")
+        await filled(pilot, "narrative")
         [command] = [one for one in commands_of(app, app.action_leave) if one.title == "Correct memory"]
         command.callback()
         await page.until(lambda: isinstance(app.screen, CorrectionModal))

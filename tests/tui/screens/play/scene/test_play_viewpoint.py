@@ -12,8 +12,9 @@ from storyengine_tui.screens.calls.inputs.call_rows import segments_of
 from storyengine_tui.screens.calls.inputs.next_input_screen import NextInputScreen
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
+from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.tui.engine_app import Desktop, screen_text
+from tests.tui.engine_app import Desktop, filled, screen_text
 from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
 from tests.tui.rooms.play_table import gate as gate
 
@@ -174,9 +175,12 @@ async def test_another_chapter_begins_with_everything(desktop: Desktop) -> None:
     async with at_window(desktop) as table:
         await played(table)
         await see_as(table, ORANGE)
-        assert hasattr(table.app, "action_new_chapter")
-        table.app.action_new_chapter()
-        await table.until(lambda: table.stored.prompt_index == 0)
+        app = table.app
+        assert isinstance(app, StoryEngineApp)
+        app.action_new_chapter()
+        await table.until(lambda: app.chapter.active_tab == "setup")
+        await filled(table.pilot, "play")
+        assert table.stored.prompt_index == 0
         await table.until(lambda: whose(table) == "")
 
 
