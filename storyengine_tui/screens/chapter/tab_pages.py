@@ -175,7 +175,11 @@ class TabPages:
             self._attached.add(tab)
 
     async def attach_again(self, session: "SessionHandle") -> None:
-        """Show the session as it is stored now on every page that shows it, the visible one first."""
+        """Show the session as it is stored now on every page that shows it, the visible one first.
+
+        Also on one that is being filled: it may have read what was stored before.
+        """
+        await self.wait_until_attached()
         for tab in sorted(self._attached, key=lambda tab: tab != self.active):
             await self.attach(tab, session)
 
