@@ -92,18 +92,23 @@ async def answers(
     The second call is made when the caller asks for it, who may store the first answer before. An answer that
     is `on_record`, or else with those of earlier attempts, is not asked for again, unless both are rejected.
     """
-    asked, is_repair = context, False
-    while (earlier := await _recorded(asked, calls, read, choice, faults_of, on_record)) is not None:
+    earlier = await _recorded(context, calls, read, choice, faults_of, on_record)
+    if earlier is not None:
         if not earlier.problems:
             yield earlier
             return
-        if is_repair:
-            asked, is_repair = context, False
-            break
-        asked, is_repair = repair_context(context, earlier.text, earlier.problems), True
-    first = await _try(asked, calls, read, choice, faults_of)
-    yield replace(first, is_last=is_repair or not first.problems)
-    if first.problems and not is_repair:
+        again = repair_context(context, earlier.text, earlier.problems)
+        corrected = await _recorded(again, calls, read, choice, faults_of, on_record)
+        if corrected is None:
+            yield replace(earlier, is_last=False)
+            yield await _try(again, calls, read, choice, faults_of)
+            return
+        if not corrected.problems:
+            yield corrected
+            return
+    first = await _try(context, calls, read, choice, faults_of)
+    yield replace(first, is_last=not first.problems)
+    if first.problems:
         again = repair_context(context, first.text, first.problems)
         yield await _try(again, calls, read, choice, faults_of)
 

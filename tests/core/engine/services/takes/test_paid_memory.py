@@ -1,14 +1,20 @@
 """Memory of a chunk that counts again as it was is not paid for a second time (promise 1)."""
 
+import asyncio
+
 import pytest
 
 from core.domain.requests.request import RequestState, SummaryRequest
+from core.domain.slot import Slot
 from core.engine.services.takes.commands import LockMark
 from core.engine.session.session_handle import SessionHandle
+from core.providers.base import ModelRequest
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
 from tests.core.rooms.bank_room import calls, extractions, fact, items, read, scan
 from tests.core.rooms.bank_room import room as bank_room
 from tests.core.rooms.takes_model import CHUNK, done, play, room
+from tests.core.values.sessions import delta_payload
+from tests.engine.windows import GatedModel
 
 pytestmark = pytest.mark.anyio
 DELTA = ScriptMatch.model_validate({"schema": "turn_delta"})
@@ -68,6 +74,37 @@ async def test_an_answer_that_was_rejected_is_shown_to_its_author_where_the_seco
         assert await summary_calls(session) == 2
         await session.retry(failed.id)
         await done(session, failed.id)
+        assert await summary_calls(session) == 3
+
+
+async def test_memory_that_is_too_long_and_on_record_is_kept_where_no_shorter_one_comes() -> None:
+    long = {**delta_payload(), "canon_locks": [f"The {'very ' * 12}tall gate {n}." for n in range(99)]}
+    made = room(
+        Entry(match=DELTA, payload=long, times=1),
+        Entry(match=DELTA, fault=Fault.CONTENT_FILTERED, calls=(3,)),
+    )
+    is_held = asyncio.Event()
+
+    def asked() -> list[ModelRequest]:
+        return [request for request in model.calls if DELTA.accepts(request)]
+
+    def is_second(request: ModelRequest) -> bool:
+        if DELTA.accepts(request) and len(asked()) == 2:
+            is_held.set()
+        return is_held.is_set() and len(asked()) == 2
+
+    model = GatedModel(made.provider, when=is_second)
+    made.provider = model  # type: ignore[assignment]  # it holds the second answer up
+    async with made.opened() as session:
+        for text in ("One", "Two", "Three"):
+            await session.wait(await session.submit_prompt(Slot.RED, text))
+        await is_held.wait()
+    async with made.opened() as session:
+        for failed in session.snapshot.failed(SummaryRequest):
+            await session.retry(failed.id)
+        await session.wait_idle()
+        assert len(asked()) == 3
+        assert session.snapshot.session.boundary == CHUNK
         assert await summary_calls(session) == 3
 
 
