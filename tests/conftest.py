@@ -113,6 +113,14 @@ def statements_are_compiled_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def patience_with_the_bank() -> Iterator[None]:
+    """An input waits a second for the memory bank, which on a busy machine is not always enough."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("core.engine.recall.reading.LONGEST_WAIT", 60.0)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def one_thread_per_model() -> Iterator[None]:
     """The bundled models work alone: threads of theirs that wait for each other take processor time."""
     with pytest.MonkeyPatch.context() as patch:

@@ -55,7 +55,8 @@ class BankReader:
 
     _store: SessionStore
     _: KW_ONLY
-    longest_wait: float = LONGEST_WAIT
+    longest_wait: float | None = None
+    """Seconds that an input waits for the bank; None for the default."""
     most_items: Callable[[Slot], int] = lambda _: DEFAULT_RECALL_ITEMS
     """The number of items for a character, at most."""
     fades_at: Callable[[], datetime | None] = lambda: None
@@ -71,7 +72,7 @@ class BankReader:
         if not snapshot.session.keeps_bank:
             return NO_BANK
         try:
-            async with asyncio.timeout(self.longest_wait):
+            async with asyncio.timeout(LONGEST_WAIT if self.longest_wait is None else self.longest_wait):
                 return await self._read(snapshot, slot, asked)
         except* (TimeoutError, StorageError) as errors:
             log.warning("the memory bank was left out of an input: %r", errors.exceptions)

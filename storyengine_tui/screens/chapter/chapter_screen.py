@@ -95,7 +95,8 @@ class ChapterScreen(BatchedScreen[None]):
         """Set the heights of the visible page before its layout for the new size, and of the others after."""
         apply_tall_class(self, event.size.height, is_shown_only=True)
         self.call_after_refresh(apply_tall_class, self, event.size.height)
-        self.query_one(StatusLine).fit()
+        for line in self.query(StatusLine):  # The first size may come before there is one.
+            line.fit()
 
     def touch(self) -> None:
         """Note that a key was pressed: background work waits until the GM is idle."""

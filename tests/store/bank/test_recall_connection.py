@@ -89,7 +89,7 @@ def texts_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 async def test_a_list_of_items_reads_those_alone_that_were_changed_since(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("db.bank.item_reader.SMALL_ROWS", 2)
+    monkeypatch.setattr("db.bank.item_reader._AT_ONCE", 2)
     session = await with_items(store, *map(fact, range(1, 6)))
     read = texts_read(monkeypatch)
     first = await store.bank.items(session.id)

@@ -29,9 +29,9 @@ async def test_a_whole_chapter_is_read_in_parts_and_in_its_order(
     assert told == await store.canon(session.id, last=session.prompt_index)
     assert len(told) > 9
     assert await store.blocks(session.id) == list(await store.memory(session.id))
-    assert parts == [500, 100]
+    assert parts == [streamed.SMALL_ROWS, streamed.LARGE_ROWS]
     calls, requests = await store.artifacts(session.id), await store.requests(session.id)
     assert len(requests) > 2
     assert [one.id for one in calls] == sorted(one.id for one in calls)
     assert [one.id for one in requests] == sorted(one.id for one in requests)
-    assert parts == [500, 100, 100, 100]
+    assert parts == [streamed.SMALL_ROWS, *[streamed.LARGE_ROWS] * 3]
