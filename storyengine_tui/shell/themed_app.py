@@ -9,8 +9,8 @@ from storyengine_tui.theme import STORY_THEME, theme_variables
 class ThemedApp(App[None]):
     """An app in the program's colours, without animations.
 
-    A base, which the tests of single widgets and pages share: Textual asks the class of the app for variables
-    and restyles by a method of it.
+    A base, which the tests of single widgets and pages share: Textual asks the class of the app for its
+    variables, and restyles and clears what is selected by methods of it.
     """
 
     def __init__(self) -> None:
@@ -38,3 +38,12 @@ class ThemedApp(App[None]):
         if variables != self._styled_with:
             self._styled_with = variables
             super().refresh_css(animate)
+
+    def clear_selection(self) -> None:
+        """Keep what is selected where a field is filled that the GM does not write in.
+
+        Textual's fields call this at each change of their cursors, also on a page that does not show.
+        """
+        focused = self.focused if self.screen_stack else None
+        if focused is not None and focused.check_consume_key("a", "a"):
+            super().clear_selection()

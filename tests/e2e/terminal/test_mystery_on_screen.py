@@ -153,7 +153,7 @@ def play(window: Stage) -> None:
     window.play("POLICE-3 a whistle in the alley.", "BASKET-3")
     assert "⟩ 3) POLICE-3" in flowing(window)
     window.press("ctrl+o")
-    window.wait_for("prompt 3 is undone")
+    window.wait_for("prompt 3 undone")
     window.wait_for("┃ POLICE-3 a whistle in the alley. ")
 
     window.pick(7)
