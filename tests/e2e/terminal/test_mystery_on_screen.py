@@ -192,7 +192,7 @@ def branch(window: Stage) -> None:
     window.press("backspace", "4")
     window.wait_for("│4 ")
     window.press("enter")
-    window.wait_for("(branch a")
+    window.wait_for("at prompt 4)")
     window.wait_while("PAIR-5")
     window.wait_for("GONE-4")
     window.pick(6)
