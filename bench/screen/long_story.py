@@ -105,7 +105,7 @@ class Visit:
         character = key if len(key) == 1 else names.get(key)
         event = events.Key(key, character)
         event.set_sender(self.app)
-        self.app._driver.send_message(event)  # type: ignore[union-attr]
+        self.app._driver.send_message(event)  # type: ignore[union-attr]  # a running app has one
         await asyncio.sleep(0)
 
     async def type(self, words: str) -> None:

@@ -190,7 +190,7 @@ async def opened(pilot: Pilot[Any]) -> StoryEngineApp:
 
 
 async def filled(pilot: Pilot[Any], *tabs: str) -> None:
-    """Have the pages of these tabs made, as the program does by itself after a moment at a terminal."""
+    """Wait until the pages of these tabs are filled; at a terminal the program fills them after a pause."""
     app = pilot.app
     assert isinstance(app, StoryEngineApp)
     pages = app.chapter._pages

@@ -19,7 +19,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True)
 class Tried(Generic[Found]):
-    """An answer, or why there is none; `problems` are those that the model can be asked to correct.
+    """Holds an answer or a failure; `problems` are those that the model can be asked to correct.
 
     One that is on record from before has no call records. `is_last` is whether no other is asked for.
     """
