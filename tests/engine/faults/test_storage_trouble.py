@@ -131,6 +131,8 @@ async def test_a_settlement_that_can_never_be_stored_becomes_a_failure_and_the_s
         assert artifact.output_ref is not None, "what was paid for is on record"
         assert "could not be settled" in caplog.text
         await done(session, await session.retry(request.id))
+        calls = await store.artifacts(session.id, request_id=request.id)
+        assert len(calls) == 2, "an answer that the store refused is not used again"
 
 
 async def test_not_even_provenance_that_cannot_be_stored_stops_the_session(store: PostgresStore) -> None:
