@@ -17,7 +17,7 @@ from textual.widgets import Button, Static
 from core.domain.errors import StoryEngineError
 from storyengine_tui.widgets.dialogs.confirm_modal import NOT_STORED, ConfirmModal, ask_first
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
-from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN_OVER, Draft
+from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN_OVER, UnstoredText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.text_line import show_line
 
@@ -43,7 +43,7 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
     heading: str
     """The title of the dialog."""
 
-    def __init__(self, kept: Draft | None = None) -> None:
+    def __init__(self, kept: UnstoredText | None = None) -> None:
         super().__init__()
         self._kept = kept
         self._texts: dict[str, str] = {}
@@ -154,7 +154,7 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
         ask_first(self.app, question, lambda: self.dismiss(None))
 
 
-def read_fields(kept: Draft) -> dict[str, str]:
+def read_fields(kept: UnstoredText) -> dict[str, str]:
     """Return the texts of a file by the names of their fields; none where it is no such file."""
     try:
         texts = json.loads(kept.read() or "{}")

@@ -21,7 +21,7 @@ BEGUN: Final = "You wrote this before, and did not store it."
 BEGUN_OVER: Final = f"{BEGUN} Cancel and discard it to see what is stored."
 
 
-class Draft(Protocol):
+class UnstoredText(Protocol):
     """A file for a text until it is stored or discarded: the program may be killed before."""
 
     def read(self) -> str:
@@ -60,7 +60,11 @@ class StoredTextModal(TextDialog):
     _area = getters.query_one(CappedTextArea)
 
     def __init__(
-        self, store: Callable[[str], Awaitable[None]], limit: int, stored: str = "", kept: Draft | None = None
+        self,
+        store: Callable[[str], Awaitable[None]],
+        limit: int,
+        stored: str = "",
+        kept: UnstoredText | None = None,
     ) -> None:
         super().__init__()
         self._store = store

@@ -23,7 +23,7 @@ from storyengine_tui.screens.library.proposals.proposing import answered
 from storyengine_tui.screens.library.shelf.kept_shelf import KeptShelf
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.list_screen import cut
-from storyengine_tui.screens.shared.window_text import WindowDraft
+from storyengine_tui.screens.shared.window_text import DialogText
 from storyengine_tui.widgets.dialogs.confirm_modal import ask_first
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         now = await self.library.by_id(character_id)
         if not self.is_active:  # Enter came twice.
             return
-        kept = self._draft("identity", character_id)
+        kept = self._kept_text("identity", character_id)
         self.app.push_screen(IdentityModal(self.library, now, kept), self.read_again)
 
     def action_details(self) -> None:
@@ -134,7 +134,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         async def store(changed: LibraryCharacter) -> None:
             await self.library.edit(row, changed)
 
-        kept = self._draft("details", row.id)
+        kept = self._kept_text("details", row.id)
         ask_first(self.app, DetailsModal(row, store, kept), self.read_again)
 
     def action_nature(self) -> None:
@@ -143,12 +143,12 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         if row is None:
             return
 
-        draft = partial(self._draft, of=row.id)
-        self.app.push_screen(NatureScreen(self.library, row, draft), self.read_again)
+        kept = partial(self._kept_text, of=row.id)
+        self.app.push_screen(NatureScreen(self.library, row, kept), self.read_again)
 
-    def _draft(self, what: str, of: CharacterId) -> WindowDraft:
+    def _kept_text(self, what: str, of: CharacterId) -> DialogText:
         """Return the file for something of a character that is written in this window."""
-        return WindowDraft(KeptText.of(what, of, self._workspace.paths.data).of_windows)
+        return DialogText(KeptText.of(what, of, self._workspace.paths.data).of_windows)
 
     def action_pause(self) -> None:
         """Pause the character under the cursor, after asking until when; resume one that is paused."""

@@ -20,7 +20,7 @@ from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 from storyengine_tui.widgets.dialogs.confirm_modal import NOT_STORED
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
-from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
+from storyengine_tui.widgets.dialogs.stored_text_modal import UnstoredText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, run_binding_now
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
@@ -111,7 +111,7 @@ class NarrationModal(AddedLineModal):
 
     _area = getters.query_one(CappedTextArea)
 
-    def __init__(self, session: SessionHandle, kept: Draft | None = None) -> None:
+    def __init__(self, session: SessionHandle, kept: UnstoredText | None = None) -> None:
         super().__init__(session)
         self._kept = kept
 
