@@ -12,6 +12,8 @@ from textual.binding import Binding, BindingType
 from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import CharacterId
+from core.library.cards.card_file import CardFormat
+from core.library.cards.writing import WrittenCard
 from core.library.characters.character import LibraryCharacter, pause_text, read_end
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
@@ -91,6 +93,10 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         offered = await self._workspace.require_engine().library.proposals.offered() if listed else []
         self._proposed = Counter(one.character.id for one in offered)
         return listed
+
+    async def export(self, row: LibraryCharacter, format_: CardFormat) -> WrittenCard:
+        """Return a character as a file."""
+        return await self.library.export(row, format_)
 
     async def import_content(self, content: bytes, name: str) -> tuple[bool, bool]:
         """Store the character of a card."""
