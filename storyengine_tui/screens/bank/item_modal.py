@@ -28,7 +28,7 @@ from storyengine_tui.screens.bank.item_numbers import (
 )
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
-from storyengine_tui.widgets.dialogs.stored_text_modal import UnstoredText
+from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from core.engine.session.session_handle import SessionHandle
-    from storyengine_tui.widgets.dialogs.stored_text_modal import UnstoredText
+    from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 
 NOTHING: Final = "The bank knows of nothing yet that play has changed about this character."
 KEYS_OF_NONE: Final = "u undoes · Esc closes"

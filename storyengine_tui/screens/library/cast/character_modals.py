@@ -18,7 +18,8 @@ from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
-from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal, UnstoredText
+from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
+from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 from storyengine_tui.widgets.fields.one_line import LineField
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class IdentityModal(StoredTextModal):
 
         def store() -> None:
             self._character, self._stored = now, now.identity
-            self._add()
+            self.action_store()
 
         text = OTHER_TEXT + now.identity
         ask_first(self.app, ConfirmModal(OTHER, text, confirm="Store mine", cancel="Look again"), store)

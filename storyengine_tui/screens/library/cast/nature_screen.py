@@ -30,7 +30,7 @@ from core.text.graphemes import head
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
-from storyengine_tui.widgets.dialogs.stored_text_modal import UnstoredText
+from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 from storyengine_tui.widgets.fields.one_line import LineField
 
 if TYPE_CHECKING:

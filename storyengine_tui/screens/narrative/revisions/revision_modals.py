@@ -14,7 +14,8 @@ from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
 from core.text.cleaning import clean, is_blank
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
-from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal, UnstoredText
+from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
+from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from storyengine_tui.widgets.reading.memory_outline import title_of
 

@@ -20,7 +20,8 @@ from storyengine_tui.screens.setup.cast_panels import CharacterPanel
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
-from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal, UnstoredText
+from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
+from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
 from storyengine_tui.widgets.row_table import RowTable

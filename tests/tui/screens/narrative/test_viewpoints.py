@@ -178,7 +178,7 @@ async def test_a_correction_is_given_to_those_who_are_chosen_and_the_chapter_wri
         await page.pilot.press(*"The clock is wrong.")
         given_to.focus()
         await page.pilot.press("1", "2", "3", "tab", "tab", "enter")
-        await page.until(lambda: NOBODY_GETS_IT in str(dialog.query_one("#text-refused", Static).content))
+        await page.until(lambda: NOBODY_GETS_IT in str(dialog.query_one("#refused", Static).content))
         given_to.focus()
         await page.pilot.press("1", "tab", "tab", "enter")
         await page.until(lambda: page.app.screen is not dialog)
