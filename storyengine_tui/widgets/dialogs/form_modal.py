@@ -30,8 +30,8 @@ class FormModal(StoringModal[ScreenResultType], Generic[ScreenResultType, Typed]
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "store", "Save", priority=True)]
 
-    _begun: Typed
-
+    begun: Typed
+    """The contents of the fields when the dialog opened."""
     SAVE: ClassVar[str] = "Save"
     heading: str
     """The title of the dialog."""
@@ -55,14 +55,9 @@ class FormModal(StoringModal[ScreenResultType], Generic[ScreenResultType, Typed]
         """Store it and return the result; raises StoryEngineError where it is refused."""
 
     @property
-    def begun(self) -> Typed:
-        """The contents of the fields when the dialog opened."""
-        return self._begun
-
-    @property
     def has_changes(self) -> bool:
         """Whether anything was typed or chosen."""
-        return self.typed != self._begun
+        return self.typed != self.begun
 
     def compose(self) -> ComposeResult:
         """Compose the title, the fields, what was refused, and the two answers."""
@@ -73,7 +68,7 @@ class FormModal(StoringModal[ScreenResultType], Generic[ScreenResultType, Typed]
 
     def on_mount(self) -> None:
         """Remember the fields as they are."""
-        self._begun = self.typed
+        self.begun = self.typed
         self._texts = self._texts_now()
         before = {} if self._kept is None else read_fields(self._kept)
         for field in self.query(CappedTextArea):
