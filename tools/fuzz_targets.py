@@ -96,7 +96,7 @@ def check_play_file(content: bytes) -> None:
             require_sentence(error)
             return
     texts = [script.title, script.world, script.chapter, script.definition]
-    texts += [text for agent in script.agents for text in (agent.name, agent.identity)]
+    texts += [text for one in script.cast for text in (one.name, one.identity)]
     texts += [prompt.text for prompt in script.prompts]
     texts += [secret.text for secret in script.secrets]
     texts += [line.text for prompt in script.prompts for line in prompt.lines]
@@ -105,8 +105,8 @@ def check_play_file(content: bytes) -> None:
         "a prompt block that is not clean got in"
     )
     assert not any(problems_of_blocks(script.prompt_blocks)), "a prompt block that cannot be stored got in"
-    assert 1 <= len(script.agents) <= 7
-    cast = {agent.slot for agent in script.agents}
+    assert 1 <= len(script.cast) <= 7
+    cast = {one.slot for one in script.cast}
     assert {prompt.slot for prompt in script.prompts} <= cast
     check_scene_of_script(script, cast)
     assert script.key == script.key

@@ -44,7 +44,7 @@ def played(script: ChapterScript, prompts: int) -> tuple[Session, list[Event]]:
     session_id = SessionId(new_uuid())
     session = replace(
         synthetic_sessions.session(session_id, prompts),
-        slots=tuple(agent.slot for agent in script.agents),
+        slots=tuple(one.slot for one in script.cast),
         names=script.names,
     )
     events = [

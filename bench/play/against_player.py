@@ -57,7 +57,7 @@ async def play(home: Path) -> None:
     engine = Engine(store, provider, choices, label="bench")
     session = await engine.open(await engine.create())
     await session.edits.edit_tab1(
-        Tab1Edit(world="A drowned coast.", chapter="A lamp goes out.", agent_count=3)
+        Tab1Edit(world="A drowned coast.", chapter="A lamp goes out.", character_count=3)
     )
     await session.wait(await session.lock())
     slot = session.snapshot.session.slots[0]

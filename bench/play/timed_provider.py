@@ -36,7 +36,7 @@ class TimedProvider(ScriptedProvider):
 async def lock_chapter(session: SessionHandle) -> None:
     """Lock tab 1 of a chapter with three characters."""
     await session.edits.edit_tab1(
-        Tab1Edit(world="A drowned coast.", chapter="A lamp goes out.", agent_count=3)
+        Tab1Edit(world="A drowned coast.", chapter="A lamp goes out.", character_count=3)
     )
     await session.wait(await session.lock())
 

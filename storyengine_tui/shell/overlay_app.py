@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from storyengine_tui.screens.narrative.chapter_build import ChapterBuild
     from storyengine_tui.screens.play.actions.scene_actions import SceneActions
     from storyengine_tui.screens.play.actions.take_actions import TakeActions
-    from storyengine_tui.screens.setup.cast_panels import AgentPanel
+    from storyengine_tui.screens.setup.cast_panels import CharacterPanel
     from storyengine_tui.screens.setup.secrets.secrets_cell import SecretsCell
     from storyengine_tui.screens.system.welcome_modal import Choice
     from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -129,7 +129,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp):
         run_in_background(self, work, group=group, failed=self.chapter.feedback.show_trouble)
 
     def on_chapter_build_download_wanted(self, event: "ChapterBuild.DownloadWanted") -> None:
-        """Write a version of the chapter. Bound by its name: `@on` would import the page too early."""
+        """Write a draft of the chapter. Bound by its name: `@on` would import the page too early."""
         self.do(self._deliver(event), group="download")
 
     async def _deliver(self, wanted: "ChapterBuild.DownloadWanted") -> None:
@@ -307,7 +307,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp):
             self.push_screen(screen, screen.put_into)
 
     @property
-    def shown_character(self) -> "AgentPanel | None":
+    def shown_character(self) -> "CharacterPanel | None":
         """The panel of a character that shows on tab 1."""
         if self.session is None or self.chapter.active_tab != "setup":
             return None

@@ -249,9 +249,9 @@ _ACTIONS: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {
         ("bank_act('add')", "Add to the bank", "Add an item, and choose who knows it"),
         ("bank_act('undo')", "Undo in the bank", "Take back the last change of its items"),
         ("bank_act('redo')", "Redo in the bank", "Make the change again that was undone last"),
-        ("cancel", "Stop writing", "Stop writing or rebuilding; earlier versions stay"),
+        ("cancel", "Stop writing", "Stop writing or rebuilding; earlier drafts stay"),
         ("retry", "Retry the narrative", "Try again to have the chapter written"),
-        ("download", "Download Chapter", "Write the version that shows into a text file"),
+        ("download", "Download Chapter", "Write the draft that shows into a text file"),
     ),
 }
 
@@ -351,10 +351,10 @@ def commands_of(app: OverlayApp, leave: Callable[[], object]) -> Iterator[System
             there = partial(app.chapter.do_there, tab, action)
             yield SystemCommand(name, text, partial(do_on_page, app, there))
     for page in app.chapter.query(SessionTab) if app.session is not None else ():
-        for action, name in page.draft_targets():
-            text = "Put the draft into that panel, in front of its text"
+        for action, name in page.text_targets():
+            text = "Put what is typed into that panel, in front of its text"
             move = partial(app.chapter.do_there, "play", action)
-            yield SystemCommand(f"Move the draft to {as_title(name)}", text, partial(do_on_page, app, move))
+            yield SystemCommand(f"Move the text to {as_title(name)}", text, partial(do_on_page, app, move))
     yield SystemCommand("Quit", "Everything is stored", leave)
 
 

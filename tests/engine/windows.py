@@ -237,7 +237,7 @@ async def create(store: SessionStore, chunk_size: int = 7) -> SessionId:
 
 async def set_up(session: SessionHandle, agents: int = 3) -> None:
     await session.edits.edit_tab1(
-        Tab1Edit(world="A sea of glass.", chapter="The lamp is out.", agent_count=agents)
+        Tab1Edit(world="A sea of glass.", chapter="The lamp is out.", character_count=agents)
     )
 
 

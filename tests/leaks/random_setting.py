@@ -112,7 +112,7 @@ class RandomSetting:
                 world="A sea of glass.",
                 chapter=f"It begins {self.ledger.new(everyone)}.",
                 identities={slot: f"At heart {self._of_tab1(frozenset({slot}))}." for slot in self.cast},
-                agent_count=self.count,
+                character_count=self.count,
                 profiles=profiles,
             )
         )

@@ -78,7 +78,7 @@ async def played(strategy: Strategy) -> tuple[TellsOn, tuple[CondensedMemory, ..
     rows.session = replace(rows.session, limits=Limits(chunk_size=CHUNK))
     session = await engine.open(session_id)
     await session.edits.edit_tab1(
-        Tab1Edit(world="A sea of glass.", chapter="The lamp is out.", agent_count=2)
+        Tab1Edit(world="A sea of glass.", chapter="The lamp is out.", character_count=2)
     )
     await session.wait(await session.lock())
     async with listening(session) as ears:

@@ -1,4 +1,4 @@
-"""A draft is one narrative built from a session; drafts are versioned and never overwritten (design 2)."""
+"""A draft is one narrative built from a session; drafts are numbered and never overwritten (design 2)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ class SourceSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NarrativeDraft:
-    """One version of the chapter's prose, with the definition that shaped it."""
+    """One text of the chapter's prose, with the definition that shaped it."""
 
     id: DraftId
     session_id: SessionId

@@ -80,7 +80,7 @@ def apply_card(snapshot: Snapshot, taken: TakenCard, builder: ContextBuilder, no
                 names={slot: taken.name},
                 identities={slot: identity_for(character, taken.name)},
                 profiles={slot: replace(character.profile, tags=taken.tags)},
-                agent_count=max(slot, len(snapshot.session.slots)),
+                character_count=max(slot, len(snapshot.session.slots)),
             )
         made = edit_tab1(snapshot, edit, now)
     blocks = snapshot.prompt_blocks

@@ -38,7 +38,7 @@ class Tab1Edit:
     chapter: str | None = None
     identities: Mapping[Slot, str] = field(default_factory=dict)
     names: Mapping[Slot, str] = field(default_factory=dict)
-    agent_count: int | None = None
+    character_count: int | None = None
     title: str | None = None
     profiles: Profiles = field(default_factory=dict)
     carried: CarryOver | None = None
@@ -65,7 +65,9 @@ def edit_tab1(snapshot: Snapshot, edit: Tab1Edit, now: datetime) -> Changes:
         session,
         names={slot: name for slot, name in names.items() if name and name != slot.default_name},
         title=session.title if edit.title is None else _checked_title(edit.title),
-        slots=session.slots if edit.agent_count is None else _checked_slots(edit.agent_count, session),
+        slots=session.slots
+        if edit.character_count is None
+        else _checked_slots(edit.character_count, session),
     )
     _refuse_double_names(session, edit.names)
     return Changes(session_id=session.id, session=session, tab1=tab1)

@@ -84,7 +84,7 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
     def settle(
         self, snapshot: Snapshot, done: NarrativeRequest, made: NarrativeMade, now: datetime
     ) -> Changes:
-        """Store the text as the next version of the draft."""
+        """Store the text as the next draft."""
         session = move(snapshot, snapshot.session, Command.NARRATIVE_STORED, now)
         draft = NarrativeDraft(
             id=DraftId(new_uuid()),

@@ -34,7 +34,7 @@ class Hit:
     told: str = ""
     """Its place in words, where the number of a prompt does not say it: a range, a correction."""
     source: str
-    """Id of its source: the ordinal of an event, the id of a block or an item, the number of a version."""
+    """Id of its source: the ordinal of an event, the id of a block or an item, the number of a draft."""
     part: int = 0
     """Index of the text within its block, from 0."""
     who: str = ""

@@ -59,7 +59,7 @@ class ChapterTexts(NamedTuple):
                     yield from _of_block(block)
             case HitPlace.DRAFT:
                 for draft in reversed(self.drafts):
-                    who = f"version {draft.version}"
+                    who = f"draft {draft.version}"
                     yield Text(place, draft.text, None, str(draft.version), who)
 
     def of_event(self, event: Event) -> Text:

@@ -128,7 +128,7 @@ class ScriptPlayer:
         snapshot, script = self._session.snapshot, self._script
         tab1, cast = snapshot.tab1, snapshot.cast
         pairs = [(tab1.world, script.world), (tab1.chapter, script.chapter)]
-        pairs += [(cast[agent.slot].identity, agent.identity) for agent in script.agents]
+        pairs += [(cast[one.slot].identity, one.identity) for one in script.cast]
         if any(current.strip() and current != scripted for current, scripted in pairs):
             await self._session.create_save_point("before the script was played again")
 
@@ -344,10 +344,10 @@ def tab1_of(script: ChapterScript) -> Tab1Edit:
         title=script.title,
         world=script.world,
         chapter=script.chapter,
-        agent_count=len(script.agents),
+        character_count=len(script.cast),
         names=script.names,
-        identities={agent.slot: agent.identity for agent in script.agents},
-        profiles={agent.slot: agent.profile for agent in script.agents},
+        identities={one.slot: one.identity for one in script.cast},
+        profiles={one.slot: one.profile for one in script.cast},
     )
 
 

@@ -107,7 +107,7 @@ class SessionReader:
         return snapshot.session, with_wishes(hints, await answers_of(self._store, self.id, replies))
 
     async def drafts(self) -> Sequence[NarrativeDraft]:
-        """Return every draft, oldest version first."""
+        """Return every draft, oldest first."""
         return await self._store.drafts(self.id)
 
     async def requests(self) -> Sequence[Request]:

@@ -114,7 +114,7 @@ class BankChanged(Notification):
 
 @dataclass(frozen=True, slots=True)
 class DraftStored(Notification):
-    """A new version of the narrative is stored."""
+    """A new draft is stored."""
 
     draft: NarrativeDraft
 

@@ -46,7 +46,7 @@ _FILE_KEYS = (
     *("lore", "bank", "language"),
     *("agent", "secret", "block", "prompt"),
 )
-_AGENT_KEYS = ("name", "identity", "short_description", "aliases", "group", "groups_visible")
+_CHARACTER_KEYS = ("name", "identity", "short_description", "aliases", "group", "groups_visible")
 
 
 class ChapterScriptError(StoryEngineError):
@@ -70,7 +70,7 @@ class ChapterScriptError(StoryEngineError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptAgent:
+class ScriptCharacter:
     """A character of the script; `name` is never blank, but may be the slot's default."""
 
     slot: Slot
@@ -89,7 +89,7 @@ class ChapterScript:
     definition: str
     """The GM's definition of the narrative agent (`narrative` in the file); may be empty."""
     target_words: int | None
-    agents: tuple[ScriptAgent, ...]
+    cast: tuple[ScriptCharacter, ...]
     prompts: tuple[ScriptPrompt, ...]
     prompt_blocks: PromptBlocks
     """Those of the file (`[[block]]`), and its `variant`; where it has neither, those of the chapter stay."""
@@ -125,12 +125,12 @@ class ChapterScript:
     @property
     def names(self) -> Mapping[Slot, str]:
         """Names that differ from their slot's default, as in a session."""
-        return {agent.slot: agent.name for agent in self.agents if agent.name != agent.slot.default_name}
+        return {one.slot: one.name for one in self.cast if one.name != one.slot.default_name}
 
     @property
     def profiles(self) -> Profiles:
         """Data of the script's characters besides name and identity."""
-        return {agent.slot: agent.profile for agent in self.agents if agent.profile}
+        return {one.slot: one.profile for one in self.cast if one.profile}
 
     @cached_property
     def key(self) -> str:
@@ -143,15 +143,15 @@ class ChapterScript:
             "title": self.title,
             "world": self.world,
             "chapter": self.chapter,
-            "agents": [[agent.name, agent.identity] for agent in self.agents],
+            "agents": [[one.name, one.identity] for one in self.cast],
             **({"book": self.book} if self.book else {}),
-            **({"profiles": list(map(_key_of, self.agents))} if self.profiles else {}),
+            **({"profiles": list(map(_key_of, self.cast))} if self.profiles else {}),
         }
         return checksum(canonical(setup))
 
 
-def _key_of(agent: ScriptAgent) -> list[object]:
-    told = agent.profile
+def _key_of(one: ScriptCharacter) -> list[object]:
+    told = one.profile
     return [told.short_description, list(told.aliases), told.group, list(told.groups_visible)]
 
 
@@ -220,8 +220,8 @@ class _Reader(FieldReader):
         chapter = self.text(document, "chapter", "chapter", _LIMITS.chapter, is_required=True)
         definition = self.text(document, "narrative", "narrative", _LIMITS.definition)
         target_words = self._target_words(document.get("target_words"))
-        agents = self._agents(self.tables(document, "agent"))
-        cast = {agent.slot: agent.name for agent in agents}
+        characters = self._cast(self.tables(document, "agent"))
+        cast = {one.slot: one.name for one in characters}
         prompt_blocks = read_prompt_blocks(self, document, cast)
         viewpoint = (
             self.slot_of(document["viewpoint"], cast, "viewpoint") if "viewpoint" in document else None
@@ -240,7 +240,7 @@ class _Reader(FieldReader):
             chapter=chapter,
             definition=definition,
             target_words=target_words,
-            agents=agents,
+            cast=characters,
             prompts=prompts,
             prompt_blocks=prompt_blocks,
             secrets=secrets,
@@ -273,23 +273,23 @@ class _Reader(FieldReader):
         self.report("target_words", f"must be a whole number from 1 to {_LIMITS.draft_words:,}.")
         return None
 
-    def _agents(self, tables: list[Mapping[str, object]] | None) -> tuple[ScriptAgent, ...]:
+    def _cast(self, tables: list[Mapping[str, object]] | None) -> tuple[ScriptCharacter, ...]:
         if tables is None:
             return ()
         if not 1 <= len(tables) <= len(Slot):
-            found = f"occurs {len(tables)} times" if tables else "is missing"
-            self.report("[[agent]]", f"{found}; a chapter has 1 to {len(Slot)} characters.")
-        agents: list[ScriptAgent] = []
+            number = f"occurs {len(tables)} times" if tables else "is missing"
+            self.report("[[agent]]", f"{number}; a chapter has 1 to {len(Slot)} characters.")
+        found: list[ScriptCharacter] = []
         # Characters beyond the seventh are one problem, reported above; their contents are not checked.
         for slot, table in zip(Slot, tables, strict=False):
             owner = f"agent {slot.value}: "
-            self.refuse_unknown(table, _AGENT_KEYS, owner)
-            name = self._name(table, slot, agents)
+            self.refuse_unknown(table, _CHARACTER_KEYS, owner)
+            name = self._name(table, slot, found)
             identity = self.text(table, "identity", f"{owner}identity", _LIMITS.identity)
             profile = self._profile(table, owner)
             self.profiles[slot] = profile
-            agents.append(ScriptAgent(slot=slot, name=name, identity=identity, profile=profile))
-        return tuple(agents)
+            found.append(ScriptCharacter(slot=slot, name=name, identity=identity, profile=profile))
+        return tuple(found)
 
     def _profile(self, table: Mapping[str, object], owner: str) -> Profile:
         short, place = "short_description", f"{owner}short_description"
@@ -306,15 +306,15 @@ class _Reader(FieldReader):
             self.report(owner.removesuffix(": "), f"is not possible: {problem}")
         return profile
 
-    def _name(self, table: Mapping[str, object], slot: Slot, earlier: Sequence[ScriptAgent]) -> str:
+    def _name(self, table: Mapping[str, object], slot: Slot, earlier: Sequence[ScriptCharacter]) -> str:
         location = f"agent {slot.value}: name"
         name = self.text(table, "name", location, _LIMITS.name)
         if "\n" in name:
             self.report(location, "must be on one line.")
         name = clean_line(name) or slot.default_name
-        for agent in earlier:
-            if name_key(agent.name) == name_key(name):
-                self.report(location, f"= {quoted(name)} is already the name of agent {agent.slot.value}.")
+        for one in earlier:
+            if name_key(one.name) == name_key(name):
+                self.report(location, f"= {quoted(name)} is already the name of agent {one.slot.value}.")
         return name
 
 

@@ -21,7 +21,7 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 if TYPE_CHECKING:
     from core.engine.services.bank.service import Bank
     from core.engine.session.session_handle import SessionHandle
-    from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
+    from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 
 T = TypeVar("T")
 CHANGES: Final = (notifications.BankChanged, notifications.CanonChanged, notifications.EventsAppended)
@@ -43,7 +43,7 @@ class ItemCommands:
         owner: Widget,
         session: "Callable[[], SessionHandle]",
         said: Callable[[str], object],
-        kept_text: "Callable[[str], Draft | None]",
+        kept_text: "Callable[[str], UnstoredText | None]",
     ) -> None:
         self._owner = owner
         self._session = session

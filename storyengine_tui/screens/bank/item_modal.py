@@ -28,7 +28,7 @@ from storyengine_tui.screens.bank.item_numbers import (
 )
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
-from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
+from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
@@ -94,7 +94,7 @@ class ItemModal(ItemFieldsModal):
         roster: Sequence[tuple[Slot, str]],
         store: Callable[[Item], Awaitable[object]],
         counting: Callable[[], Awaitable[Sequence[Item]]],
-        kept: Draft | None = None,
+        kept: UnstoredText | None = None,
     ) -> None:
         """Edit an item; `roster` are the characters that it can be about, `counting` returns what counts."""
         super().__init__(kept)
@@ -177,7 +177,7 @@ class AddItemModal(ItemFieldsModal):
         session: Session,
         store: Callable[[Session, NewItem], Awaitable[object]],
         kind: ItemKind,
-        kept: Draft | None = None,
+        kept: UnstoredText | None = None,
     ) -> None:
         super().__init__(kept)
         self._session = session

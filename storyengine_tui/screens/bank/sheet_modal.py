@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from core.engine.session.session_handle import SessionHandle
-    from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
+    from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 
 NOTHING: Final = "The bank knows of nothing yet that play has changed about this character."
 KEYS_OF_NONE: Final = "u undoes · Esc closes"
@@ -44,7 +44,7 @@ class SheetModal(BoxModal[None]):
     _list = getters.query_one(ItemList)
 
     def __init__(
-        self, session: "SessionHandle", slot: Slot, kept_text: "Callable[[str], Draft | None]"
+        self, session: "SessionHandle", slot: Slot, kept_text: "Callable[[str], UnstoredText | None]"
     ) -> None:
         super().__init__()
         self._session = session

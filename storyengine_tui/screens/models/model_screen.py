@@ -25,7 +25,7 @@ from core.engine.kinds.test_call import tested
 from core.engine.session.session_handle import SessionHandle
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.models.accounts.account_draft import draft_of_server
+from storyengine_tui.screens.models.accounts.typed_account import account_of_server
 from storyengine_tui.screens.models.connection import (
     Connection,
     connect,
@@ -255,16 +255,18 @@ class ModelScreen(TryingScreen[Configuration | None]):
         self.run_worker(self._add_account(found), group="account", exit_on_error=False)
 
     async def _add_account(self, found: FoundModel) -> None:
-        draft = draft_of_server(found.kind, found.address, found.model, self._configuration)
-        if draft is None:
+        account = account_of_server(found.kind, found.address, found.model, self._configuration)
+        if account is None:
             return
         try:
             async with self._writing:
-                self._go_on_with_accounts(await asyncio.to_thread(draft.save, self._configuration))
+                self._go_on_with_accounts(await asyncio.to_thread(account.save, self._configuration))
         except StoryEngineError as error:
             self.say(error.message, hint=error.hint, tone=Tone.WARNING)
         else:
-            self.say(f"{draft.name} is an account now; any agent can have {draft.name}:MODEL as its model.")
+            self.say(
+                f"{account.name} is an account now; any agent can have {account.name}:MODEL as its model."
+            )
 
     def _fill_in(self, found: FoundModel) -> None:
         """Put the address of a server in, and its model for every agent."""

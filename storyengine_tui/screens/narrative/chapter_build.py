@@ -1,4 +1,4 @@
-"""The part of tab 3 about the chapter: has it written, says how that goes, and hands a version on."""
+"""The part of tab 3 about the chapter: has it written, says how that goes, and hands a draft on."""
 
 import asyncio
 from collections.abc import Sequence
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 class ChapterBuild:
-    """Builds versions of the chapter from the cells of a page; its actions are the page's."""
+    """Builds drafts of the chapter from the cells of a page; its actions are the page's."""
 
     @dataclass
     class DownloadWanted(Message):
-        """The GM wants a version as a text file; the receiver decides where, and calls `show_delivered`."""
+        """The GM wants a draft as a text file; the receiver decides where, and calls `show_delivered`."""
 
         build: "ChapterBuild"
         draft: NarrativeDraft
@@ -66,7 +66,7 @@ class ChapterBuild:
     # What is going on
 
     def show_drafts(self, drafts: Sequence[NarrativeDraft], running: NarrativeRequest | None) -> None:
-        """Show the versions that were read, of which one may be written now: what came of that stays."""
+        """Show the drafts that were read, of which one may be written now: what came of that stays."""
         is_known = running is not None and running.id == self._request_id
         live = self._draft.live if is_known else None
         self._request_id = running.id if running else None
@@ -97,7 +97,7 @@ class ChapterBuild:
             case notifications.DraftStored(draft):
                 self._draft.settle(draft)
                 self._banner.hide()
-                self.say(f"Version {draft.version} is stored.")
+                self.say(f"Draft {draft.version} is stored.")
             case notifications.CallStarted(NarrativeRequest()):
                 self._begin_call(notification)
             case notifications.TextArrived(request_id, text) if request_id == self._request_id:
@@ -150,16 +150,16 @@ class ChapterBuild:
     # Building
 
     def action_build(self) -> None:
-        """Build a new version."""
+        """Build a new draft."""
         self._begin(None)
 
     def action_retry(self) -> None:
-        """Build a version again that failed, from the same viewpoint."""
+        """Build a draft again that failed, from the same viewpoint."""
         failed = narrative_view(self._page.session).failed
         self._begin(failed.viewpoint if failed is not None else None)
 
     def action_cancel(self) -> None:
-        """Stop the build, or what is rebuilt of memory; earlier versions stay as they are."""
+        """Stop the build, or what is rebuilt of memory; earlier drafts stay as they are."""
         view = narrative_view(self._page.session)
         running = view.running or view.rebuilt
         if running is not None:
@@ -170,7 +170,7 @@ class ChapterBuild:
             self._page.do(self.build(self._page.session, viewpoint), group="build")
 
     async def build(self, session: "SessionHandle", viewpoint: Slot | None) -> None:
-        """Store what is typed, and build a version as this character knows the story; None: as the GM."""
+        """Store what is typed, and build a draft as this character knows the story; None: as the GM."""
         if not self._page.shows(session):
             return
         if self._definition.typed.problem:
@@ -186,14 +186,14 @@ class ChapterBuild:
             self._page.call_after_refresh(self._scroll_to_draft)
 
     def _scroll_to_draft(self) -> None:
-        """Scroll to the new version, unless it has failed: then the banner that says why is in view."""
+        """Scroll to the new draft, unless it has failed: then the banner that says why is in view."""
         if self._page.has_session and narrative_view(self._page.session).running is not None:
             self._draft.scroll_visible(animate=False)
 
-    # Handing a version on
+    # Handing a draft on
 
     def action_download(self) -> None:
-        """Ask for a text file of the version that shows."""
+        """Ask for a text file of the draft that shows."""
         draft = self._draft.shown
         if draft is not None:
             snapshot = self._page.session.snapshot
@@ -201,9 +201,9 @@ class ChapterBuild:
             self._page.post_message(self.DownloadWanted(self, draft, title))
 
     def show_delivered(self, draft: NarrativeDraft, path: Path | None) -> None:
-        """Say where a version was written, of a chapter that may be left by now; without a path the browser
+        """Say where a draft was written, of a chapter that may be left by now; without a path the browser
         downloads it."""
-        where = f"Version {draft.version} is in {path}" if path else "Your browser takes the file."
+        where = f"Draft {draft.version} is in {path}" if path else "Your browser takes the file."
         if not self._page.has_session or draft.session_id != self._page.session.id:
             self._page.notify(where, markup=False)
             return

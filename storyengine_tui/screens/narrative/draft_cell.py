@@ -1,4 +1,4 @@
-"""The third cell of tab 3: the chapter, its versions, and the text that streams in (design 10)."""
+"""The third cell of tab 3: the chapter, its drafts, and the text that streams in (design 10)."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -89,35 +89,35 @@ class LiveDraft:
 
 
 LIVE = 0
-"""The picker's value for the text that is not stored as a version."""
+"""The picker's value for the text that is not stored as a draft."""
 UNFINISHED = -2
 """Replaces `LIVE` once nothing more arrives: the picker redraws a label only when its value changes."""
 NONE = -1
 """The picker's value while there is nothing to pick."""
-NO_VERSION = ((Content("No version yet"), NONE),)
+NO_DRAFT = ((Content("No draft yet"), NONE),)
 EMPTY_TEXT = "Nothing is written yet. Build Narrative writes the chapter here."
 
 
 class DraftCell(Vertical):
-    """Shows one version, or the text that streams in; the picker lists every version."""
+    """Shows one draft, or the text that streams in; the picker lists every draft."""
 
     HELP = (
-        "Every build is a version of its own, and earlier ones stay; the picker below the text shows "
-        "any of them. Download Chapter writes the version that shows into a text file."
+        "Every build is a draft of its own, and earlier ones stay; the picker below the text shows "
+        "any of them. Download Chapter writes the draft that shows into a text file."
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy_all", "Copy")]
 
     class Chosen(Message):
-        """Another version shows."""
+        """Another draft shows."""
 
     view = getters.query_one(DraftView)
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.drafts: list[NarrativeDraft] = []
-        """Every version, oldest first."""
+        """Every draft, oldest first."""
         self.live: LiveDraft | None = None
-        """The text that is not stored as a version."""
+        """The text that is not stored as a draft."""
         self._viewpoints: dict[RequestId, str] = {}
         """Name of the character whose viewpoint a request has, where it is not the GM's."""
         self._chosen: int | None = None
@@ -133,7 +133,7 @@ class DraftCell(Vertical):
             yield Static(EMPTY_TEXT, id="draft-empty", markup=False)
             yield DraftView(id="draft-view")
             with Horizontal(classes="foot"):
-                yield GuardedSelect[int](NO_VERSION, id="versions", compact=True, allow_blank=False)
+                yield GuardedSelect[int](NO_DRAFT, id="drafts", compact=True, allow_blank=False)
                 yield Static("↓ more", id="draft-more", markup=False)
                 yield Button("Copy all", id="draft-copy", compact=True)
 
@@ -148,17 +148,17 @@ class DraftCell(Vertical):
 
     @property
     def shown(self) -> NarrativeDraft | None:
-        """The version that shows; None if none does."""
+        """The draft that shows; None if none does."""
         return next((draft for draft in self.drafts if draft.version == self._chosen), None)
 
     @property
     def _text(self) -> str:
-        """The text that shows, of a version or of the stream."""
+        """The text that shows, of a draft or of the stream."""
         text = self.shown or self.live
         return text.text if text else ""
 
     def show_drafts(self, drafts: Sequence[NarrativeDraft], live: LiveDraft | None = None) -> None:
-        """Show the versions of another session: the newest, or `live`, which is being written."""
+        """Show the drafts of another session: the newest, or `live`, which is being written."""
         self.drafts = list(drafts)
         self._viewpoints = {}
         self.live = live
@@ -166,13 +166,13 @@ class DraftCell(Vertical):
         self._show_choice(from_top=True)
 
     def name_viewpoints(self, viewpoints: Mapping[RequestId, str]) -> None:
-        """Name the characters whose viewpoints the versions have, by the requests of the versions."""
+        """Name the characters whose viewpoints the drafts have, by the requests of the drafts."""
         if viewpoints:
             self._viewpoints.update(viewpoints)
             self._show_choice(from_top=False)
 
     def choose(self, version: int) -> bool:
-        """Show a version; return whether it is there."""
+        """Show a draft; return whether it is there."""
         is_there = any(draft.version == version for draft in self.drafts)
         if is_there:
             self._chosen = version
@@ -180,17 +180,17 @@ class DraftCell(Vertical):
         return is_there
 
     def set_target(self, words: int | None) -> None:
-        """Set the target length of a text that is not stored as a version."""
+        """Set the target length of a text that is not stored as a draft."""
         self._target = words
         self._show_words()
 
     def begin(self) -> None:
-        """Begin a new version; the others stay in the picker."""
+        """Begin a new draft; the others stay in the picker."""
         self.live, self._chosen = LiveDraft(), LIVE
         self._show_choice(from_top=True)
 
     def begin_part(self) -> None:
-        """Begin the next part of the version."""
+        """Begin the next part of the draft."""
         if self.live is not None:
             self._grow(self.live.begin_part())
 
@@ -208,7 +208,7 @@ class DraftCell(Vertical):
             self._show_words()
 
     def settle(self, draft: NarrativeDraft) -> None:
-        """Replace the stream by the version that was stored; a GM who reads another version stays there."""
+        """Replace the stream by the draft that was stored; a GM who reads another draft stays there."""
         if all(known.version != draft.version for known in self.drafts):
             self.drafts.append(draft)
         self.live = None
@@ -217,7 +217,7 @@ class DraftCell(Vertical):
         self._show_choice(from_top=False)
 
     def fail(self) -> None:
-        """End the stream; the text that arrived stays visible, but is not a version."""
+        """End the stream; the text that arrived stays visible, but is not a draft."""
         if self.live is not None and self.live.text:
             self.live.is_writing = False
         else:
@@ -230,7 +230,7 @@ class DraftCell(Vertical):
         return self.drafts[-1].version if self.drafts else None
 
     def _show_choice(self, *, from_top: bool) -> None:
-        """Show the chosen text, and the picker with every version."""
+        """Show the chosen text, and the picker with every draft."""
         text = self._text
         empty = self.query_one("#draft-empty", Static)
         empty.display = not text
@@ -239,10 +239,10 @@ class DraftCell(Vertical):
         self.view.show_text(text, from_top=from_top)
         if not from_top and self.live is not None and self._chosen == LIVE:
             self.view.follow()
-        picker = self.query_one("#versions", Select)
+        picker = self.query_one("#drafts", Select)
         options = self._options()
         with self.prevent(Select.Changed):
-            picker.set_options(options or NO_VERSION)
+            picker.set_options(options or NO_DRAFT)
             picker.value = self._picked
         picker.disabled = not options
         self.query_one("#draft-copy").display = bool(text)
@@ -254,7 +254,7 @@ class DraftCell(Vertical):
         options = [(Content(self._label(draft)), draft.version) for draft in reversed(self.drafts)]
         if self.live is not None:
             number = (self._newest or 0) + 1
-            live = f"Version {number} · being written" if self.live.is_writing else "Unfinished · no version"
+            live = f"Draft {number} · being written" if self.live.is_writing else "Unfinished · no draft"
             options.insert(0, (Content(live), LIVE if self.live.is_writing else UNFINISHED))
         return options
 
@@ -264,7 +264,7 @@ class DraftCell(Vertical):
         whose = f" · as {clean_line(name)} sees it" if name else ""
         # The model comes last: a long name is cut at the end of the line.
         model = clean_line(draft.model)
-        return f"Version {draft.version}{whose} · {when} · {counted(draft.words, 'word')} · {model}"
+        return f"Draft {draft.version}{whose} · {when} · {counted(draft.words, 'word')} · {model}"
 
     @property
     def _picked(self) -> int:
@@ -279,10 +279,10 @@ class DraftCell(Vertical):
         if target := draft.target_words if draft else self._target:
             text += f" of about {target:,}"
         if draft is not None and len(self.drafts) > 1:
-            text = f"version {draft.version} of {len(self.drafts)} · {text}"
+            text = f"draft {draft.version} of {len(self.drafts)} · {text}"
         self.query_one("#draft-words", Static).update(Content(text))
 
-    @on(Select.Changed, "#versions")
+    @on(Select.Changed, "#drafts")
     def _handle_choice(self, event: Select.Changed) -> None:
         event.stop()
         if isinstance(event.value, int) and event.value not in (NONE, self._picked):
@@ -293,7 +293,7 @@ class DraftCell(Vertical):
     def action_copy_all(self) -> None:
         """Copy the whole text that shows."""
         if text := self._text:
-            what = f"Version {self.shown.version}" if self.shown else "What is written so far"
+            what = f"Draft {self.shown.version}" if self.shown else "What is written so far"
             self.post_message(CopyRequested(text, what))
 
     @on(LineView.MoreBelowChanged, "#draft-view")

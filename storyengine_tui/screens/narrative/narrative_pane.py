@@ -59,10 +59,10 @@ class NarrativePane(SessionTab):
 
     view: var[NarrativeView | None] = var(None, init=False)
     can_download: var[bool] = var(False, init=False, bindings=True)
-    """Whether the text that shows is a version, which can be downloaded."""
+    """Whether the text that shows is a draft, which can be downloaded."""
 
     _lacks_drafts = False
-    """Whether the versions of the chapter could not be read."""
+    """Whether the drafts of the chapter could not be read."""
 
     _memory = getters.query_one(MemoryCell)
     _definition = getters.query_one(DefinitionCell)
@@ -80,7 +80,7 @@ class NarrativePane(SessionTab):
         self.adopt(self._bank, "bank_list", "bank_alike", "bank_act")
         self.adopt(self.build, "build", "retry", "cancel", "download")
         targets = SearchTargets(self, self.memory, self._bank)
-        self.adopt(targets, "go_to_block", "go_to_item", "go_to_version")
+        self.adopt(targets, "go_to_block", "go_to_item", "go_to_draft")
 
     def compose(self) -> ComposeResult:
         """Compose the three cells, and above the chapter what is going on with it."""
@@ -108,10 +108,10 @@ class NarrativePane(SessionTab):
             self.memory.read()
 
     async def _show_drafts(self, session: "SessionHandle") -> None:
-        """Show the versions; where they cannot be read, a banner says so, and the next visit tries again."""
+        """Show the drafts; where they cannot be read, a banner says so, and the next visit tries again."""
         drafts, count = None, -1
         while count != session.snapshot.draft_count:
-            # Again, if a version was stored meanwhile: its notice may have been handled already.
+            # Again, if a draft was stored meanwhile: its notice may have been handled already.
             count = session.snapshot.draft_count
             drafts = await self.perform(session.reads.drafts())
         if self.shows(session):
@@ -187,7 +187,7 @@ class NarrativePane(SessionTab):
 
     @on(DraftCell.Chosen)
     def _show_draft(self) -> None:
-        """Enlarge the chapter's cell once it has text, and allow downloading a version."""
+        """Enlarge the chapter's cell once it has text, and allow downloading a draft."""
         has_chapter = self._draft.has_text or (self.view is not None and self.view.is_being_written)
         self.set_class(has_chapter, "-written")
         self.set_class(not has_chapter, "-unwritten")
@@ -221,7 +221,7 @@ class NarrativePane(SessionTab):
         if action == "download" and (view.running is None or not view.is_writer):
             return "There is no chapter to download yet: build it first (F8)."
         if action == "download":
-            return "This version is still being written; it can be downloaded when it is done."
+            return "This draft is still being written; it can be downloaded when it is done."
         return view.why_no_build
 
     # Storing what is typed
@@ -276,7 +276,7 @@ class NarrativePane(SessionTab):
         self._bank.handle(event)
 
     def action_build_as(self) -> None:
-        """Ask as which character the chapter is written, and build a new version."""
+        """Ask as which character the chapter is written, and build a new draft."""
         self._viewpoints.ask()
 
     # What the widgets of the chapter ask for

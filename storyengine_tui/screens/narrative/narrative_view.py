@@ -43,7 +43,7 @@ class NarrativeView:
     failed: NarrativeRequest | None
     """The build that failed and may be tried again."""
     draft_count: int
-    """Number of stored versions."""
+    """Number of stored drafts."""
     is_writer: bool
     """Whether this window may write."""
     can_define: bool
@@ -123,7 +123,7 @@ def failure_banner(view: NarrativeView) -> BannerText | None:
     received = "; the received text is kept under Calls (F7)" if is_kept else ""
     hint = f"Retry continues after the finished parts{received}."
     if view.draft_count:
-        earlier = "Version 1 is" if view.draft_count == 1 else f"All {view.draft_count} versions are"
+        earlier = "Draft 1 is" if view.draft_count == 1 else f"All {view.draft_count} drafts are"
         hint = f"{earlier} as before. {hint}"
     retry = BannerAction("retry", "Retry", "^r")
     is_stopped = request.error_code is ErrorCode.LLM_CANCELLED

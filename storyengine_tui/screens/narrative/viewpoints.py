@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 EFFECT = (
     "The writer is given what this character has witnessed and knows, and nothing else. Enter builds a new "
-    "version; those that exist stay."
+    "draft; those that exist stay."
 )
 
 
@@ -59,9 +59,9 @@ class ViewpointModal(BoxModal[Slot]):
 
 @dataclass(eq=False)
 class Viewpoints:
-    """Asks as which character the chapter is written, and says so of its versions.
+    """Asks as which character the chapter is written, and says so of its drafts.
 
-    `build` builds a version from a character's viewpoint.
+    `build` builds a draft from a character's viewpoint.
     """
 
     _page: SessionTab
@@ -87,13 +87,13 @@ class Viewpoints:
         return snapshot.session.roster if is_used else ()
 
     def ask(self) -> None:
-        """Ask as which character the chapter is written, and build that version."""
+        """Ask as which character the chapter is written, and build that draft."""
         session = self._page.session
         dialog = ViewpointModal(session.snapshot.session)
         self._page.ask_for(dialog, partial(self._build, session), group="build")
 
     def show_stored(self, running: NarrativeRequest | None, *, has_drafts: bool) -> None:
-        """Show the viewpoint of each version of another session."""
+        """Show the viewpoint of each draft of another session."""
         session = self._page.session
         self.name([running] if running is not None else [])
         # Where everyone knows everything, this would read every request for nothing.
@@ -106,7 +106,7 @@ class Viewpoints:
             self.name(requests)
 
     def name(self, requests: Iterable[Request]) -> None:
-        """Show the viewpoint of the versions of these requests, where it is not the GM's."""
+        """Show the viewpoint of the drafts of these requests, where it is not the GM's."""
         name_of = self._page.session.snapshot.session.name_of
         asked = [one for one in requests if isinstance(one, NarrativeRequest)]
         names = {one.id: name_of(one.viewpoint) for one in asked if one.viewpoint is not None}

@@ -117,7 +117,7 @@ class PlayPane(SessionTab):
         self.adopt(self.requests, "cancel", "retry", "take_back", "take_back_all")
         self.adopt(self.takes, "reroll", "reroll_with", "continue_reply", "correct_reply", "keep_partial")
         self.adopt(self.takes, "undo", "redo", "branch", "branch_here")
-        self.adopt(self.takes, "choose_take", "strike_afterthought", "move_draft")
+        self.adopt(self.takes, "choose_take", "strike_afterthought", "move_text")
         self.adopt(self.scene, "choose_hearers", "choose_called", "let_add", "leave_out")
         self.adopt(self.scene, "add_line", "begin_scene", "roll_dice", "reveal", "choose_away")
         self.adopt(self.scene, "let_be_silent", "hint_after", "why_silent", "why_here")
@@ -165,9 +165,9 @@ class PlayPane(SessionTab):
         """Focus the widget where the GM continues: the panel if it is writable, else the transcript."""
         self.set_focus(self.field_for_typing() or self.reading.transcript)
 
-    def draft_targets(self) -> tuple[tuple[str, str], ...]:
-        """Return an action for each panel that the draft on screen can be moved to, and its name."""
-        return self.takes.draft_targets()
+    def text_targets(self) -> tuple[tuple[str, str], ...]:
+        """Return an action for each panel that the typed text on screen can be moved to, and its name."""
+        return self.takes.text_targets()
 
     def field_for_typing(self) -> PromptArea | None:
         """Return the panel that shows, if it is writable."""

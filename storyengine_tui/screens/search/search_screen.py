@@ -209,5 +209,5 @@ def place_wanted(hit: Hit) -> SessionTab.ElsewhereWanted:
         case HitPlace.BANK:
             tab, action = "narrative", f"go_to_item('{hit.source}')"
         case HitPlace.DRAFT:
-            tab, action = "narrative", f"go_to_version({hit.source}, {words})"
+            tab, action = "narrative", f"go_to_draft({hit.source}, {words})"
     return SessionTab.ElsewhereWanted(tab, action, hit.session_id)

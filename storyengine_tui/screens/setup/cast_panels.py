@@ -43,7 +43,7 @@ _ROOM = {
 }
 
 
-class AgentPanel(Vertical):
+class CharacterPanel(Vertical):
     """Holds what the GM typed for one slot, also while it is hidden."""
 
     HELP = "A blank name means the default name. Only this character is told its identity."
@@ -53,7 +53,7 @@ class AgentPanel(Vertical):
 
     def __init__(self, limits: Limits, stored: Character, *, is_read_only: bool) -> None:
         self.slot = slot = stored.slot
-        super().__init__(classes=f"-agent-{slot.colour}")
+        super().__init__(classes=f"-character-{slot.colour}")
         self._is_read_only = is_read_only
         self._name_field = LineField(
             stored.given_name, limit=limits.name, placeholder=slot.default_name, classes="name"
@@ -85,7 +85,7 @@ class AgentPanel(Vertical):
         self._show_profile()
 
     @property
-    def agent_name(self) -> str:
+    def character_name(self) -> str:
         """The typed name; blank means the default."""
         return self._name_field.text
 
@@ -97,13 +97,13 @@ class AgentPanel(Vertical):
     @property
     def profile(self) -> Profile:
         """Data of a character of the library; empty while the panel is."""
-        is_empty = is_blank(self.agent_name) and is_blank(self.identity)
+        is_empty = is_blank(self.character_name) and is_blank(self.identity)
         return NO_PROFILE if is_empty else self._profile
 
     @property
     def called(self) -> str:
         """The name of the character, also where it is the default."""
-        return clean_line(self.agent_name) or self.slot.default_name
+        return clean_line(self.character_name) or self.slot.default_name
 
     @property
     def is_editable(self) -> bool:
@@ -211,7 +211,7 @@ class CastPanels(Vertical):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._panels: dict[Slot, AgentPanel] = {}
+        self._panels: dict[Slot, CharacterPanel] = {}
         self._is_read_only = False
         self.slot = Slot.RED
         """The character whose panel shows."""
@@ -225,7 +225,7 @@ class CastPanels(Vertical):
     @property
     def names(self) -> Mapping[Slot, str]:
         """The typed names."""
-        return {slot: panel.agent_name for slot, panel in self._panels.items()}
+        return {slot: panel.character_name for slot, panel in self._panels.items()}
 
     @property
     def identities(self) -> Mapping[Slot, str]:
@@ -238,7 +238,7 @@ class CastPanels(Vertical):
         return {slot: panel.profile for slot, panel in self._panels.items()}
 
     @property
-    def shown(self) -> AgentPanel | None:
+    def shown(self) -> CharacterPanel | None:
         """The panel that shows; None before the first does."""
         return self._panels.get(self.slot)
 
@@ -258,9 +258,9 @@ class CastPanels(Vertical):
         for slot, panel in self._panels.items():
             panel.say_clash(doubles.get(slot, ""))
 
-    async def show(self, slot: Slot, cast: Cast, limits: Limits, agent_count: int) -> None:
-        """Show the panel of `slot`, or the last of `agent_count`; it takes the focus from another panel."""
-        slots = first_slots(agent_count)
+    async def show(self, slot: Slot, cast: Cast, limits: Limits, character_count: int) -> None:
+        """Show the panel of `slot`, or the last of so many; it takes the focus from another panel."""
+        slots = first_slots(character_count)
         self.slot = slot if slot in slots else slots[-1]
         await self._make(self.slot, cast, limits)
         if self.shown is None:  # Cleared while the panel was created.
@@ -275,7 +275,7 @@ class CastPanels(Vertical):
 
     async def _make(self, slot: Slot, cast: Cast, limits: Limits) -> None:
         if slot not in self._panels:
-            panel = AgentPanel(limits, cast[slot], is_read_only=self._is_read_only)
+            panel = CharacterPanel(limits, cast[slot], is_read_only=self._is_read_only)
             panel.display = slot is self.slot
             self._panels[slot] = panel
             await self.mount(panel)
@@ -288,9 +288,9 @@ class CastPanels(Vertical):
             if slot in self._panels:  # Not cleared meanwhile.
                 self._panels[slot].put_back(held)
 
-    def neighbour(self, focused: Widget, step: int, agent_count: int) -> Slot | None:
+    def neighbour(self, focused: Widget, step: int, character_count: int) -> Slot | None:
         """Return the slot that Tab (1) or Shift+Tab (-1) goes to from `focused`; None within a panel."""
-        slots, panel = first_slots(agent_count), self.shown
+        slots, panel = first_slots(character_count), self.shown
         to = slots.index(self.slot) + step
         if panel is None or not 0 <= to < len(slots):
             return None

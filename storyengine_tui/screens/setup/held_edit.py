@@ -42,8 +42,8 @@ class HeldEdit:
             world.text = resumed(self.base.world, stored.world, self.edit.world)
         if self.edit.chapter is not None:
             chapter.text = resumed(self.base.chapter, stored.chapter, self.edit.chapter)
-        if self.edit.agent_count is not None:
-            count.value = self.edit.agent_count
+        if self.edit.character_count is not None:
+            count.value = self.edit.character_count
 
 
 def held_edit(

@@ -98,7 +98,7 @@ class LockModal(TextDialog):
             "From then on they can be read and copied, and no longer changed:",
             f"  • the world, {counted(len(tab1.world), 'character')}",
             f"  • the chapter, {counted(len(tab1.chapter), 'character')}",
-            f"  • {counted(len(playing), 'agent')}: {names}",
+            f"  • {counted(len(playing), 'character')}: {names}",
         ]
         if blank:
             lines += ["", f"Still without an identity: {', '.join(blank)}."]

@@ -19,7 +19,7 @@ from core.domain.session.state_machine import NOTHING_TO_LOCK, Command
 from core.domain.slot import Slot, first_slots, slot_after
 from core.engine.decisions.tab1_commands import DOUBLE_NAME
 from storyengine_tui.screens.setup.carried_cell import CarriedCell, show_carried
-from storyengine_tui.screens.setup.cast_panels import AgentPanel, CastPanels
+from storyengine_tui.screens.setup.cast_panels import CastPanels, CharacterPanel
 from storyengine_tui.screens.setup.held_edit import HeldEdit, held_edit
 from storyengine_tui.screens.setup.secrets.secrets_cell import SecretsCell
 from storyengine_tui.screens.setup.secrets.secrets_view import find, first_words, without
@@ -41,11 +41,11 @@ class SetupPane(SessionTab):
 
     HELP = (
         "World and chapter are locked when you first go to 2 Play. The entries at the bottom switch between "
-        "the characters; the number of agents shows or hides panels and forgets nothing."
+        "the characters; their number shows or hides panels and forgets nothing."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority: text that is typed after it is meant for the next character.
-        Binding("ctrl+n", "next_panel", "Next agent", priority=True),
+        Binding("ctrl+n", "next_panel", "Next panel", priority=True),
         Binding("ctrl+r", "retry", "Retry", show=False),
     ]
 
@@ -79,7 +79,7 @@ class SetupPane(SessionTab):
             value=3,
             allow_blank=False,
             compact=True,
-            id="agent-count",
+            id="character-count",
         )
         self._cast = CastPanels(id="cast", classes="grows")
         self.autosave = Autosave(self._save, self.say_unsaved, self.say_saved)
@@ -93,7 +93,7 @@ class SetupPane(SessionTab):
             yield from self._cell("World", self._world, _LIMITS.world)
             yield from self._cell("Chapter", self._chapter, _LIMITS.chapter)
             with Horizontal(classes="line"):
-                yield Static("Number of agents ", classes="label")
+                yield Static("Number of characters ", classes="label")
                 yield self._count
             yield self._cast
             yield SecretsCell(id="secrets")
@@ -205,14 +205,14 @@ class SetupPane(SessionTab):
         return TypedSetup(
             world=self._world.text,
             chapter=self._chapter.text,
-            agent_count=self._agent_count,
+            character_count=self._character_count,
             names=self._cast.names,
             identities=self._cast.identities,
             profiles=self._cast.profiles,
         )
 
     @property
-    def _agent_count(self) -> int:
+    def _character_count(self) -> int:
         return self._count.value if isinstance(self._count.value, int) else 1
 
     async def _save(self) -> None:
@@ -254,7 +254,7 @@ class SetupPane(SessionTab):
     async def _show_panel(self, slot: Slot, *, focus_name: bool = False) -> None:
         """Show the panel of `slot`, hide the others, and focus the name if that is wanted."""
         session, cast = self.session.snapshot.session, self.session.snapshot.cast
-        await self._cast.show(slot, cast, session.limits, self._agent_count)
+        await self._cast.show(slot, cast, session.limits, self._character_count)
         self._show_entries()
         if focus_name:
             self._focus_name()
@@ -297,17 +297,17 @@ class SetupPane(SessionTab):
         self._show_counters()
         self._touch()
 
-    @on(AgentPanel.Edited)
+    @on(CharacterPanel.Edited)
     def _handle_panel(self) -> None:
         self._show_entries()
         self._touch()
 
-    @on(Select.Changed, "#agent-count")
+    @on(Select.Changed, "#character-count")
     async def _handle_count(self) -> None:
         if not self.has_session:
             return
         await self._show_panel(self._cast.slot)
-        if self._agent_count != len(self.session.snapshot.session.slots):
+        if self._character_count != len(self.session.snapshot.session.slots):
             self._touch()
 
     def _touch(self) -> None:
@@ -324,12 +324,12 @@ class SetupPane(SessionTab):
 
     async def action_next_panel(self) -> None:
         """Go to the next character's name; the first follows the last."""
-        slot = slot_after(self._cast.slot, first_slots(self._agent_count))
+        slot = slot_after(self._cast.slot, first_slots(self._character_count))
         await self._show_panel(slot, focus_name=True)
 
     async def step_focus(self, focused: Widget, step: int) -> bool:
         """Go from the end of one character to the beginning of the next, and back."""
-        slot = self._cast.neighbour(focused, step, self._agent_count)
+        slot = self._cast.neighbour(focused, step, self._character_count)
         if slot is None:
             return False
         await self._show_panel(slot)
@@ -386,7 +386,7 @@ class SetupPane(SessionTab):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
         if action == "next_panel":
-            return True if self.has_session and self._agent_count > 1 else None
+            return True if self.has_session and self._character_count > 1 else None
         if action == "add_secret":
             return self.has_session and self.session.can(Command.EDIT_SECRETS)
         if action in ("retry", "reset"):

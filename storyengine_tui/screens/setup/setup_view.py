@@ -92,7 +92,7 @@ class TypedSetup:
 
     world: str
     chapter: str
-    agent_count: int
+    character_count: int
     names: Mapping[Slot, str] = field(default_factory=dict)
     identities: Mapping[Slot, str] = field(default_factory=dict)
     profiles: Profiles = field(default_factory=dict)
@@ -116,14 +116,16 @@ class TypedSetup:
                 slot: profile for slot, profile in self.profiles.items() if profile != stored.profile_of(slot)
             },
             names={slot: name for slot, name in self._changed_names(snapshot).items() if slot not in doubles},
-            agent_count=None if first_slots(self.agent_count) == session.slots else self.agent_count,
+            character_count=None
+            if first_slots(self.character_count) == session.slots
+            else self.character_count,
         )
         return None if edit == Tab1Edit() else edit
 
     def entries(self, snapshot: Snapshot) -> list[PanelEntry]:
         """Return the entries that switch between the characters' panels; `✎` marks one with an identity."""
         entries, cast = [], snapshot.cast
-        for slot in first_slots(self.agent_count):
+        for slot in first_slots(self.character_count):
             name = self.names.get(slot, cast[slot].given_name).strip() or slot.default_name
             mark = "✎" if self.identities.get(slot, cast[slot].identity).strip() else ""
             style = f"$slot-{slot.colour}"

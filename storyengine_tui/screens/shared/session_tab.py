@@ -137,7 +137,7 @@ class SessionTab(VerticalScroll, can_focus=False):
         """Return why the dimmed key of `action` does nothing now; empty if there is nothing to say."""
         return ""
 
-    def draft_targets(self) -> tuple[tuple[str, str], ...]:
+    def text_targets(self) -> tuple[tuple[str, str], ...]:
         """Return an action for each panel to which the text in `field_for_typing` can move, and its name."""
         return ()
 

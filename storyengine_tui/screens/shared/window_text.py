@@ -52,7 +52,7 @@ class WindowText:
                 log.error("the lock of %s could not be removed: %s", self.kept.file, error)
 
 
-class WindowDraft:
+class DialogText:
     """Text of a dialog, in a file that is of this window alone from the first look at it on."""
 
     def __init__(self, files: Iterable[KeptText]) -> None:

@@ -25,10 +25,10 @@ class ExampleChapter:
     @property
     def cast(self) -> str:
         """The names of its characters, or how many they are."""
-        agents = self.script.agents
-        if len(agents) > _NAMED:
-            return counted(len(agents), "character")
-        return ", ".join(agent.name for agent in agents)
+        cast = self.script.cast
+        if len(cast) > _NAMED:
+            return counted(len(cast), "character")
+        return ", ".join(one.name for one in cast)
 
 
 def find_examples() -> list[ExampleChapter]:

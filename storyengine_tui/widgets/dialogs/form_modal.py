@@ -6,46 +6,38 @@ from typing import ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ScreenResultType
 from textual.widget import Widget
-from textual.widgets import Button, Static
+from textual.widgets import Static
 
-from core.domain.errors import StoryEngineError
-from storyengine_tui.widgets.dialogs.confirm_modal import NOT_STORED, ConfirmModal, ask_first
-from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
-from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN_OVER, Draft
+from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN_OVER
+from storyengine_tui.widgets.dialogs.storing_modal import StoringModal, UnstoredText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.text_line import show_line
 
 Typed = TypeVar("Typed")
 
 
-class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
+class FormModal(StoringModal[ScreenResultType], Generic[ScreenResultType, Typed]):
     """Ends with the result of `store`; Esc and the cancel button end it without, after a question if needed.
 
     `typed` is compared with its initial value, so it is a value with an equality. `kept` has the texts that
     were changed until they are stored or discarded, and the dialog begins with them; it has no choices.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "Cancel"),
-        Binding("ctrl+s", "save", "Save", priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "store", "Save", priority=True)]
 
-    _begun: Typed
-    _is_storing = False
-
+    begun: Typed
+    """The contents of the fields when the dialog opened."""
     SAVE: ClassVar[str] = "Save"
     heading: str
     """The title of the dialog."""
 
-    def __init__(self, kept: Draft | None = None) -> None:
-        super().__init__()
-        self._kept = kept
+    def __init__(self, kept: UnstoredText | None = None) -> None:
+        super().__init__(kept)
         self._texts: dict[str, str] = {}
         """The texts of the fields when the dialog opened, by the names of these."""
 
@@ -63,19 +55,9 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
         """Store it and return the result; raises StoryEngineError where it is refused."""
 
     @property
-    def begun(self) -> Typed:
-        """The contents of the fields when the dialog opened."""
-        return self._begun
-
-    @property
-    def unsaved(self) -> str:
-        """That what was typed is not stored."""
-        return NOT_STORED if self.has_changes and self._kept is None else ""
-
-    @property
     def has_changes(self) -> bool:
         """Whether anything was typed or chosen."""
-        return self.typed != self._begun
+        return self.typed != self.begun
 
     def compose(self) -> ComposeResult:
         """Compose the title, the fields, what was refused, and the two answers."""
@@ -86,7 +68,7 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
 
     def on_mount(self) -> None:
         """Remember the fields as they are."""
-        self._begun = self.typed
+        self.begun = self.typed
         self._texts = self._texts_now()
         before = {} if self._kept is None else read_fields(self._kept)
         for field in self.query(CappedTextArea):
@@ -94,11 +76,6 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
                 field.load_text(before[field.id])
         if before:
             show_line(self, "#refused", BEGUN_OVER)
-
-    def on_unmount(self) -> None:
-        """Let another window have what is not stored, such as where the program ends."""
-        if self._kept is not None:
-            self._kept.close()
 
     def _texts_now(self) -> dict[str, str]:
         return {field.id: field.text for field in self.query(CappedTextArea) if field.id is not None}
@@ -110,51 +87,18 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
             texts = {name: text for name, text in self._texts_now().items() if text != before.get(name, text)}
             self._kept.keep(json.dumps(texts, ensure_ascii=False) if texts else "")
 
-    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Close; what was typed is stored or discarded."""
-        if self._kept is not None:
-            self._kept.forget()
-        return super().dismiss(result)
+    async def store_typed(self) -> ScreenResultType:
+        """Store the contents of the fields."""
+        return await self.store(self.typed)
 
-    @on(Button.Pressed, "#save")
-    def action_save(self) -> None:
-        """Store what was typed, once, behind the keys that came before."""
-        if not self._is_storing:
-            self._is_storing = True
-            self.call_later(lambda: self.run_worker(self._save(), group="store", exit_on_error=False))
-
-    async def _save(self) -> None:
-        self._set_read_only(True)
-        try:
-            result = await self.store(self.typed)
-        except Exception as error:
-            self._is_storing = False
-            self._set_read_only(False)
-            if not isinstance(error, StoryEngineError):
-                raise
-            show_line(self, "#refused", f"Not stored. {error}")
-            # The layout that gives it a place comes later.
-            self.call_after_refresh(self.query_one("#refused").scroll_visible, animate=False)
-        else:
-            self.dismiss(result)
-
-    def _set_read_only(self, is_read_only: bool) -> None:
-        """Take no keys into the texts while they are stored: they would be lost when the dialog closes."""
-        for field in self.query(CappedTextArea):
-            field.read_only = is_read_only
-
-    def action_cancel(self) -> None:
-        """Leave; if something was typed, ask first. What is being stored closes the dialog itself."""
-        if self._is_storing:
-            return
-        if not self.has_changes:
-            self.dismiss(None)
-            return
-        question = ConfirmModal("Discard the changes?", NOT_STORED, confirm="Discard", cancel="Keep writing")
-        ask_first(self.app, question, lambda: self.dismiss(None))
+    def show_refusal(self, text: str) -> None:
+        """Show it, and scroll to it."""
+        super().show_refusal(text)
+        # The layout that gives it a place comes later.
+        self.call_after_refresh(self.query_one("#refused").scroll_visible, animate=False)
 
 
-def read_fields(kept: Draft) -> dict[str, str]:
+def read_fields(kept: UnstoredText) -> dict[str, str]:
     """Return the texts of a file by the names of their fields; none where it is no such file."""
     try:
         texts = json.loads(kept.read() or "{}")

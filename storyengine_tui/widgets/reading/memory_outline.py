@@ -254,7 +254,7 @@ def _participants(event: Payload) -> str:
 
 
 def _action(action: Payload) -> str:
-    name = _text(action.get("name")) or f"Agent {_text(action.get('agent_slot'))}"
+    name = _text(action.get("name")) or f"Character {_text(action.get('agent_slot'))}"
     return _joined((f"{name}: ", _text(action.get("did"))))
 
 

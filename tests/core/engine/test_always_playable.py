@@ -73,7 +73,7 @@ class Chapter:
             world=told(field, limits.world),
             chapter=told(field, limits.chapter),
             identities={Slot.RED: told(field, limits.identity)},
-            agent_count=7,
+            character_count=7,
         )
         self.sim.store(tab1_commands.edit_tab1(self.sim.snapshot, edit, self.sim.now))
 

@@ -34,7 +34,7 @@ SET_UP = Tab1Edit(
     title="The ferry inn",
     world="Low fantasy in the river kingdom of Brell. Iron burns the fae. Oaths bind.",
     chapter="The ferry inn on the longest night.\n\nThe toll-keeper is missing; the river has frozen.",
-    agent_count=3,
+    character_count=3,
     names={MARA: "Mara", JOSS: "Joss Ó Bríain"},
     identities={
         MARA: "A ferrywoman of fifty, blunt and superstitious.",

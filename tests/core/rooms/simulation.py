@@ -99,7 +99,7 @@ class Simulation:
         return self.settle(failure(code, retry_after))
 
     def set_up(self, agents: int = 3) -> None:
-        self.store(edit_tab1(self.snapshot, Tab1Edit(world="Sea", agent_count=agents), self.now))
+        self.store(edit_tab1(self.snapshot, Tab1Edit(world="Sea", character_count=agents), self.now))
 
     def lock(self) -> RequestId:
         changes, request_id = commands.lock(self.snapshot, self.now)

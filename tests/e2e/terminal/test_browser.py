@@ -134,7 +134,7 @@ def played() -> Iterator[Machine]:
 @contextmanager
 def served(here: Machine) -> Iterator[Browser]:
     with Browser(here, Size(100, 40), STORYENGINE_PROVIDER="scripted") as page:
-        page.wait_for("Version 1")
+        page.wait_for("Draft 1")
         page.tell(type="focus")
         page.wait_for("F1 Help")
         yield page

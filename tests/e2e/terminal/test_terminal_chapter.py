@@ -172,9 +172,9 @@ def test_a_gm_writes_a_chapter_from_an_empty_world_to_a_file(
         window.type("150")
         window.wait_for(f"{len(DEFINITION)}/5,000")
         window.press("f8")
-        window.wait_for("Version 1 is stored")
+        window.wait_for("Draft 1 is stored")
         window.press("f9")
-        window.wait_for("Version 1 is in")
+        window.wait_for("Draft 1 is in")
         downloaded = downloads(home)
         shown_words = window.text
         window.leave()

@@ -98,7 +98,9 @@ async def test_the_next_chapter_keeps_a_bank_too_and_its_cast_has_its_sheets(sto
     engine = engine_on(store, scripted(scan(states=[WOUND]), REPLIES))
     session = await engine.open(await engine.create())
     names = {Slot.RED: "Kara", Slot.ORANGE: "Joss"}
-    await session.edits.edit_tab1(Tab1Edit(world="Glass.", chapter="The lamp.", names=names, agent_count=2))
+    await session.edits.edit_tab1(
+        Tab1Edit(world="Glass.", chapter="The lamp.", names=names, character_count=2)
+    )
     await session.keeping.keep(is_on=True)
     await session.keeping.set_language(Language.DANISH)
     await done(session, await session.lock())

@@ -40,7 +40,7 @@ async def chapter(
     engine = Engine(store, Recorder(), choices, label="here", lanes=lanes, backoffs=waiting(3600.0))
     session = await engine.open(await create(store))
     try:
-        edit = Tab1Edit(world="A sea.", chapter="Dark.", agent_count=3, profiles=profiles)
+        edit = Tab1Edit(world="A sea.", chapter="Dark.", character_count=3, profiles=profiles)
         await session.edits.edit_tab1(edit)
         await done(session, await session.lock())
         yield engine, session

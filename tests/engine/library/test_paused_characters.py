@@ -30,7 +30,7 @@ async def taken(session: SessionHandle, *characters: LibraryCharacter) -> None:
     await session.edits.edit_tab1(
         Tab1Edit(
             world="A sea of glass.",
-            agent_count=3,
+            character_count=3,
             names={slot: one.name for slot, one in slots.items()},
             profiles={slot: one.profile for slot, one in slots.items()},
         )
@@ -111,7 +111,7 @@ async def test_with_everyone_paused_nothing_is_locked(store: PostgresStore) -> N
     await library.pause(kara)
     async with window(store, None, await create(store)) as session:
         await taken(session, kara)
-        await session.edits.edit_tab1(Tab1Edit(agent_count=1))
+        await session.edits.edit_tab1(Tab1Edit(character_count=1))
         with pytest.raises(IllegalCommandError, match="All characters of this chapter are paused"):
             await session.lock()
         assert session.snapshot.session.state is SessionState.DRAFT_TAB1
@@ -139,7 +139,7 @@ async def test_a_chapter_without_the_library_asks_it_nothing(
     session_id: SessionId = await create(store)
     monkeypatch.setattr(store.library, "characters", refuse)
     async with window(store, None, session_id) as session:
-        await session.edits.edit_tab1(Tab1Edit(world="A sea.", agent_count=2))
+        await session.edits.edit_tab1(Tab1Edit(world="A sea.", character_count=2))
         await locked(session)
         await done(session, await session.submit_prompt(RED, "Who is there?"))
 

@@ -37,8 +37,10 @@ async def test_a_chat_is_summarised_after_the_lock_and_played_on(
     async with window(store, model, session_id) as session:
         assert session.snapshot.session.state is SessionState.DRAFT_TAB1
         with pytest.raises(IllegalCommandError, match="can only grow"):
-            await session.edits.edit_tab1(Tab1Edit(agent_count=1))
-        await session.edits.edit_tab1(Tab1Edit(world="A coast.", chapter="A lamp goes out.", agent_count=3))
+            await session.edits.edit_tab1(Tab1Edit(character_count=1))
+        await session.edits.edit_tab1(
+            Tab1Edit(world="A coast.", chapter="A lamp goes out.", character_count=3)
+        )
         await session.wait(await session.lock())
         await session.wait_idle()
         played = session.snapshot.session

@@ -34,7 +34,7 @@ async def test_branches_save_points_and_copies_have_them_and_the_lock_keeps_them
 ) -> None:
     catalog = SessionCatalog(store, defaults_for("scripted"), label="here", clock=utc_now)
     async with window(store, None, await create(store)) as session:
-        await session.edits.edit_tab1(Tab1Edit(world="A sea of glass.", agent_count=3, profiles=PROFILES))
+        await session.edits.edit_tab1(Tab1Edit(world="A sea of glass.", character_count=3, profiles=PROFILES))
         await done(session, await session.lock())
         await play(session, 2)
         with pytest.raises(IllegalCommandError):

@@ -260,7 +260,7 @@ async def test_in_the_mystery_of_the_examples_each_is_told_what_they_may_know_an
 ) -> None:
     made, model = load_chapter_script(MYSTERY), Recorder()
     session_id = await play_lines(store, made, model)
-    cast = {agent.name: Audience.of([agent.slot]) for agent in made.agents}
+    cast = {one.name: Audience.of([one.slot]) for one in made.cast}
     told = 0
     for call in model.calls:
         name = re.search("^Name: (.*)$", text_of(call), re.MULTILINE)

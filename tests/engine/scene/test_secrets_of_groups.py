@@ -21,7 +21,7 @@ RED, ORANGE = Audience.of([Slot.RED]), Audience.of([Slot.ORANGE])
 
 
 async def set_up(session: SessionHandle, profiles: Profiles) -> None:
-    edit = Tab1Edit(world="A sea of glass.", chapter="Dark.", agent_count=3, profiles=profiles)
+    edit = Tab1Edit(world="A sea of glass.", chapter="Dark.", character_count=3, profiles=profiles)
     await session.edits.edit_tab1(edit)
 
 

@@ -81,7 +81,7 @@ def failing(
 
 
 async def make_ended(engine: Engine, prompts: int = 2, drafts: int = 0) -> SessionId:
-    """Store a chapter that was played and ended, with so many versions written."""
+    """Store a chapter that was played and ended, with so many drafts written."""
     session_id = await make_active(engine, prompts)
     session = await engine.open(session_id)
     await session.end_chapter()
@@ -193,9 +193,9 @@ class ChapterPage:
         return self.pane.query_one("#download", Button)
 
     @property
-    def versions(self) -> list[str]:
-        """The versions that the picker offers."""
-        options = self.pane.query_one("#versions", Select)._options
+    def drafts(self) -> list[str]:
+        """The drafts that the picker offers."""
+        options = self.pane.query_one("#drafts", Select)._options
         return [str(prompt) for prompt, value in options if value != NONE]
 
     @property

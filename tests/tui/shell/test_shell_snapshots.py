@@ -88,9 +88,9 @@ async def make_full(engine: Engine) -> None:
     await session.edits.edit_tab1(
         replace(
             tab1(script.world, script.chapter),
-            agent_count=len(script.agents),
+            character_count=len(script.cast),
             names=script.names,
-            identities={agent.slot: agent.identity for agent in script.agents},
+            identities={one.slot: one.identity for one in script.cast},
         )
     )
     await session.aclose()
@@ -161,7 +161,7 @@ def test_a_full_setup_the_question_before_its_lock_and_its_cast(shown: Shown) ->
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
         await pilot.press("ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
-        await until(pilot, lambda: app.focused in [*app.chapter.query(".-agent-blue .name")])
+        await until(pilot, lambda: app.focused in [*app.chapter.query(".-character-blue .name")])
         app.chapter.query_one("#panels").focus()
         # How far the page has scrolled by now depends on when the new panels were laid out.
         await settled(pilot)

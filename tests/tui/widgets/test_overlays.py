@@ -106,7 +106,7 @@ async def test_a_choice_or_a_list_of_commands_turns_a_page_only_where_it_is_laid
 ) -> None:
     async with desktop.window(make_draft) as (pilot, app):
         # A choice takes a page key in the moment in which it opens.
-        choice = app.screen.query_one("#agent-count", Select)
+        choice = app.screen.query_one("#character-count", Select)
         choice.expanded = True
         choice.query_one(OptionList).highlighted = 0
         choice.query_one(OptionList)._move_page(1)

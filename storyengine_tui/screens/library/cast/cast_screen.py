@@ -12,6 +12,8 @@ from textual.binding import Binding, BindingType
 from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import CharacterId
+from core.library.cards.card_file import CardFormat
+from core.library.cards.writing import WrittenCard
 from core.library.characters.character import LibraryCharacter, pause_text, read_end
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
@@ -23,7 +25,7 @@ from storyengine_tui.screens.library.proposals.proposing import answered
 from storyengine_tui.screens.library.shelf.kept_shelf import KeptShelf
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.list_screen import cut
-from storyengine_tui.screens.shared.window_text import WindowDraft
+from storyengine_tui.screens.shared.window_text import DialogText
 from storyengine_tui.widgets.dialogs.confirm_modal import ask_first
 
 if TYPE_CHECKING:
@@ -92,6 +94,10 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         self._proposed = Counter(one.character.id for one in offered)
         return listed
 
+    async def export(self, row: LibraryCharacter, format_: CardFormat) -> WrittenCard:
+        """Return a character as a file."""
+        return await self.library.export(row, format_)
+
     async def import_content(self, content: bytes, name: str) -> tuple[bool, bool]:
         """Store the character of a card."""
         done = await self.library.import_card(content, name)
@@ -122,7 +128,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         now = await self.library.by_id(character_id)
         if not self.is_active:  # Enter came twice.
             return
-        kept = self._draft("identity", character_id)
+        kept = self._kept_text("identity", character_id)
         self.app.push_screen(IdentityModal(self.library, now, kept), self.read_again)
 
     def action_details(self) -> None:
@@ -134,7 +140,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         async def store(changed: LibraryCharacter) -> None:
             await self.library.edit(row, changed)
 
-        kept = self._draft("details", row.id)
+        kept = self._kept_text("details", row.id)
         ask_first(self.app, DetailsModal(row, store, kept), self.read_again)
 
     def action_nature(self) -> None:
@@ -143,12 +149,12 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         if row is None:
             return
 
-        draft = partial(self._draft, of=row.id)
-        self.app.push_screen(NatureScreen(self.library, row, draft), self.read_again)
+        kept = partial(self._kept_text, of=row.id)
+        self.app.push_screen(NatureScreen(self.library, row, kept), self.read_again)
 
-    def _draft(self, what: str, of: CharacterId) -> WindowDraft:
+    def _kept_text(self, what: str, of: CharacterId) -> DialogText:
         """Return the file for something of a character that is written in this window."""
-        return WindowDraft(KeptText.of(what, of, self._workspace.paths.data).of_windows)
+        return DialogText(KeptText.of(what, of, self._workspace.paths.data).of_windows)
 
     def action_pause(self) -> None:
         """Pause the character under the cursor, after asking until when; resume one that is paused."""

@@ -18,7 +18,8 @@ from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
-from storyengine_tui.widgets.dialogs.stored_text_modal import Draft, StoredTextModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
+from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 from storyengine_tui.widgets.fields.one_line import LineField
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class IdentityModal(StoredTextModal):
     PLACEHOLDER = IDENTITY_PLACEHOLDER
     LOSS = ("Discard the changes?", "Your changes of the identity are not stored, and will be lost.")
 
-    def __init__(self, library: "CharacterLibrary", character: LibraryCharacter, kept: Draft) -> None:
+    def __init__(self, library: "CharacterLibrary", character: LibraryCharacter, kept: UnstoredText) -> None:
         super().__init__(self._store_identity, LONGEST_IDENTITY, character.identity, kept)
         self._library = library
         self._character = character
@@ -62,7 +63,7 @@ class IdentityModal(StoredTextModal):
 
         def store() -> None:
             self._character, self._stored = now, now.identity
-            self._add()
+            self.action_store()
 
         text = OTHER_TEXT + now.identity
         ask_first(self.app, ConfirmModal(OTHER, text, confirm="Store mine", cancel="Look again"), store)
@@ -93,7 +94,10 @@ class DetailsModal(FormModal[bool, LibraryCharacter]):
     )
 
     def __init__(
-        self, character: LibraryCharacter, store: Callable[[LibraryCharacter], Awaitable[None]], kept: Draft
+        self,
+        character: LibraryCharacter,
+        store: Callable[[LibraryCharacter], Awaitable[None]],
+        kept: UnstoredText,
     ) -> None:
         super().__init__(kept)
         self.heading = f"What is told of {character.name}"

@@ -30,7 +30,7 @@ from core.text.graphemes import head
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
-from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
+from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 from storyengine_tui.widgets.fields.one_line import LineField
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class NatureModal(FormModal[bool, dict[str, str]]):
         self,
         item: Nature,
         store: Callable[[Nature], Awaitable[None]],
-        kept: Draft | None = None,
+        kept: UnstoredText | None = None,
         *,
         is_new: bool,
     ) -> None:
@@ -109,7 +109,10 @@ class NatureScreen(ListScreen[None, Nature]):
     ]
 
     def __init__(
-        self, library: "CharacterLibrary", character: LibraryCharacter, kept_text: Callable[[str], Draft]
+        self,
+        library: "CharacterLibrary",
+        character: LibraryCharacter,
+        kept_text: Callable[[str], UnstoredText],
     ) -> None:
         super().__init__()
         self._library = library

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from core.domain.session.profile import GENERAL
+from core.library.cards.card_file import CardFormat
+from core.library.cards.writing import WrittenCard
 from core.library.lore.kept import KeptLorebook
 from storyengine_tui.screens.library.lore.lorebook_screen import LorebookScreen
 from storyengine_tui.screens.library.shelf.kept_shelf import KeptShelf
@@ -53,6 +55,10 @@ class LoreScreen(KeptShelf[KeptLorebook]):
     def library(self) -> "LoreLibrary":
         """The lorebooks."""
         return self._workspace.require_engine().library.lore
+
+    async def export(self, row: KeptLorebook, format_: CardFormat) -> WrittenCard:
+        """Return a lorebook as a file."""
+        return await self.library.export(row, format_)
 
     async def import_content(self, content: bytes, name: str) -> tuple[bool, bool]:
         """Store a lorebook."""

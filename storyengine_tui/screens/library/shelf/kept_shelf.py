@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from textual.binding import Binding, BindingType
 
@@ -20,28 +20,12 @@ from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen, shel
 from storyengine_tui.screens.library.shelf.title_modal import ExportModal, FileModal, NameModal
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 
+if TYPE_CHECKING:
+    from core.engine.services.library.archive import Archive
+
 Kept = TypeVar("Kept", LibraryCharacter, KeptLorebook)
 
 COPIES_STAY: Final = "Chapters keep the copies that they took."
-
-
-class KeptLibrary(Protocol[Kept]):
-    """Stores characters or lorebooks; each method raises StorageError."""
-
-    async def listed(self, *, is_archived: bool = False) -> Sequence[Kept]:
-        """Return those that are archived, or the others."""
-
-    async def archive(self, row: Kept, /) -> None:
-        """Take one off the list."""
-
-    async def restore(self, row: Kept, /) -> Kept:
-        """Bring an archived one back."""
-
-    async def purge(self, row: Kept, /) -> None:
-        """Delete an archived one for good."""
-
-    async def export(self, row: Kept, format_: CardFormat, /) -> WrittenCard:
-        """Return one as a file."""
 
 
 class KeptShelf(ShelfScreen[Kept]):
@@ -68,7 +52,7 @@ class KeptShelf(ShelfScreen[Kept]):
 
     @property
     @abstractmethod
-    def library(self) -> KeptLibrary[Kept]:
+    def library(self) -> "Archive[Kept]":
         """The part of the library that stores the rows."""
 
     async def read(self, *, is_archived: bool) -> Sequence[Kept]:
@@ -78,6 +62,10 @@ class KeptShelf(ShelfScreen[Kept]):
     @abstractmethod
     async def import_content(self, content: bytes, name: str) -> tuple[bool, bool]:
         """Store what is in a file; return whether it is new, and whether it says what was not taken."""
+
+    @abstractmethod
+    async def export(self, row: Kept, format_: CardFormat) -> WrittenCard:
+        """Return a row as a file; raises StorageError."""
 
     @abstractmethod
     async def make(self, name: str) -> str:
@@ -127,7 +115,7 @@ class KeptShelf(ShelfScreen[Kept]):
         await asyncio.to_thread(refuse_present, file)
         # The list may not show yet what was just stored.
         now = next((one for one in await self.read(is_archived=False) if one.id == row.id), row)
-        made: WrittenCard = await self.library.export(now, format_)
+        made: WrittenCard = await self.export(now, format_)
         await write_new(file, made.content)
         self._outcome = " ".join((f"Wrote {file}.", *made.notes))
 

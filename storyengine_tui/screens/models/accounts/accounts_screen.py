@@ -13,7 +13,7 @@ from textual.widgets import Button, Input, Select, Static
 
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.models.accounts.account_draft import AccountDraft, draft_of, said_of_key
+from storyengine_tui.screens.models.accounts.typed_account import TypedAccount, account_as_typed, said_of_key
 from storyengine_tui.screens.models.connection import run_test_call
 from storyengine_tui.screens.models.permission.call_permission import ask
 from storyengine_tui.screens.models.trying_screen import NOTHING_SENT, TryingScreen, key_field
@@ -101,18 +101,18 @@ class AccountsScreen(TryingScreen[Configuration | None]):
         event.stop()
         name = str(event.value)
         settings = self._configuration.settings.accounts.get(name)
-        draft = AccountDraft(name="", base_url="") if settings is None else draft_of(name, settings)
+        shown = TypedAccount(name="", base_url="") if settings is None else account_as_typed(name, settings)
         for field in FIELDS:
-            self.query_one(f"#{field}", Input).value = getattr(draft, field)
+            self.query_one(f"#{field}", Input).value = getattr(shown, field)
         self.query_one("#name", Input).disabled = settings is not None
         self.query_one("#key", Input).value = ""
-        self.query_one("#enabled", Select).value = draft.is_enabled
+        self.query_one("#enabled", Select).value = shown.is_enabled
 
     @property
-    def _typed(self) -> AccountDraft:
+    def _typed(self) -> TypedAccount:
         texts = {field: self.query_one(f"#{field}", Input).value.strip() for field in FIELDS}
         key = self.query_one("#key", Input).value.strip()
-        return AccountDraft(
+        return TypedAccount(
             **texts,
             is_enabled=self.query_one("#enabled", Select).value is True,
             key=SecretStr(key) if key else None,

@@ -1,4 +1,4 @@
-"""Goes to a place on tab 3 that was found elsewhere: in memory, in the bank, in a version of the chapter."""
+"""Goes to a place on tab 3 that was found elsewhere: in memory, in the bank, in a draft of the chapter."""
 
 import re
 from collections.abc import Sequence
@@ -61,8 +61,8 @@ class SearchTargets:
 
         self._bank.when_read(arrive)
 
-    def action_go_to_version(self, version: int, start: int, end: int) -> None:
-        """Select words of a version of the chapter."""
+    def action_go_to_draft(self, version: int, start: int, end: int) -> None:
+        """Select words of a draft of the chapter."""
         cell = self._page.query_one(DraftCell)
         if cell.choose(version):
             cell.view.mark_at(cell.view.place_at(start), cell.view.place_at(end))

@@ -14,7 +14,8 @@ from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
 from core.text.cleaning import clean, is_blank
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
-from storyengine_tui.widgets.dialogs.stored_text_modal import Draft, StoredTextModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
+from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from storyengine_tui.widgets.reading.memory_outline import title_of
 
@@ -53,7 +54,11 @@ class CorrectionModal(StoredTextModal):
     LOSS = ("Discard the correction?", "Your text is not part of the chapter yet, and will be deleted.")
 
     def __init__(
-        self, store: Store, room: int, kept: Draft | None = None, roster: Sequence[tuple[Slot, str]] = ()
+        self,
+        store: Store,
+        room: int,
+        kept: UnstoredText | None = None,
+        roster: Sequence[tuple[Slot, str]] = (),
     ) -> None:
         super().__init__(self._store_for_chosen, min(LONGEST_CORRECTION, room), kept=kept)
         self._store_for = store
@@ -119,7 +124,7 @@ class BlockModal(StoredTextModal):
     LOSS = ("Discard your changes?", "The block stays as it was before.")
 
     def __init__(
-        self, block: MemoryBlock, store: Callable[[str], Awaitable[None]], kept: Draft | None = None
+        self, block: MemoryBlock, store: Callable[[str], Awaitable[None]], kept: UnstoredText | None = None
     ) -> None:
         written = clean(json.dumps(block.payload, indent=2, ensure_ascii=False))
         super().__init__(store, LONGEST_BLOCK, written, kept)

@@ -1,4 +1,4 @@
-"""The actions of tab 2 that change what counts: takes, undo, branches, and a draft that moves (design 12)."""
+"""The actions of tab 2 that change what counts: takes, undo, branches, moves of typed text (design 12)."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -204,31 +204,31 @@ class TakeActions(PageActions):
             )
             self.page.post_message(self.page.CommandFailed(error))
 
-    # Drafts
+    # Typed text
 
-    def draft_targets(self) -> tuple[tuple[str, str], ...]:
-        """Return an action for each panel that the draft on screen can be moved to, and its name."""
+    def text_targets(self) -> tuple[tuple[str, str], ...]:
+        """Return an action for each panel that the typed text on screen can be moved to, and its name."""
         if not self.page.has_session or self.page.field_for_typing() is None:
             return ()
-        snapshot, source = self.session.snapshot, self.draft_slot()
+        snapshot, source = self.session.snapshot, self.typed_slot()
         if source is None:
             return ()
         return tuple(
-            (f"move_draft({int(slot)})", with_other_names(snapshot, slot))
+            (f"move_text({int(slot)})", with_other_names(snapshot, slot))
             for slot in snapshot.session.slots
             if slot is not source
         )
 
-    def draft_slot(self) -> Slot | None:
+    def typed_slot(self) -> Slot | None:
         """Return whose panel shows, if there is text in it."""
         area = self.composer.shown
         return None if area is None or area.is_blank else area.slot
 
-    def action_move_draft(self, number: int) -> None:
-        """Move the draft on screen to the panel of another character."""
-        source = self.draft_slot()
+    def action_move_text(self, number: int) -> None:
+        """Move the typed text on screen to the panel of another character."""
+        source = self.typed_slot()
         if source is not None:
-            self.sender.move_draft(source, Slot(number))
+            self.sender.move_text(source, Slot(number))
 
 
 def _newest_reply(snapshot: "Snapshot") -> Event | None:

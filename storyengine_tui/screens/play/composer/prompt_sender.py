@@ -214,7 +214,7 @@ class PromptSender:
         self._composer.remove_text(slot, text)
         self.move_on(slot)
 
-    def move_draft(self, source: Slot, target: Slot) -> None:
+    def move_text(self, source: Slot, target: Slot) -> None:
         """Move the text of a panel into another one, in front of its text."""
         area = self._composer.area(source)
         text, delivery = area.text, area.delivery

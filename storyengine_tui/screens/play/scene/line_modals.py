@@ -12,36 +12,33 @@ from textual.content import Content
 from textual.widgets import Button, Static
 from textual.widgets.option_list import Option
 
-from core.domain.errors import IllegalCommandError, StoryEngineError
+from core.domain.errors import IllegalCommandError
 from core.domain.slot import Slot
 from core.domain.story.secret import Secret, label_of
 from core.engine.session.session_handle import SessionHandle
 from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 from storyengine_tui.widgets.dialogs.confirm_modal import NOT_STORED
-from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
-from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
+from storyengine_tui.widgets.dialogs.storing_modal import StoringModal, UnstoredText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, run_binding_now
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
-from storyengine_tui.widgets.text_line import show_line
 
 LONGEST_NOTATION = 40
 LONGEST_TITLE = 58
 """Characters of a secret in the list."""
 
 
-class AddedLineModal(BoxModal[None]):
-    """Stores a line itself; the reason of a refusal is shown here, and what was typed stays. Esc ends it."""
+class AddedLineModal(StoringModal[None]):
+    """Stores a line."""
 
     HEADING: ClassVar[str]
     NOTE: ClassVar[str]
     STORE: ClassVar[str]
     WHO: ClassVar = "Who witnesses it:"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
+    REFUSED = ""
 
     _checks = getters.query_one(SlotChecks)
-    _is_storing = False
 
     def __init__(self, session: SessionHandle) -> None:
         super().__init__()
@@ -69,35 +66,14 @@ class AddedLineModal(BoxModal[None]):
     async def store(self, hearers: tuple[Slot, ...]) -> None:
         """Store the line; raises StoryEngineError when it is refused."""
 
-    @on(Button.Pressed, "#store")
-    def action_store(self) -> None:
-        """Store the line, once."""
-        if not self._is_storing:
-            self._is_storing = True
-            self.run_worker(self._save(), group="store", exit_on_error=False)
+    async def store_typed(self) -> None:
+        """Store the line for those who are ticked."""
+        await self.store(self._checks.ticked)
 
-    async def _save(self) -> None:
-        self._set_read_only(True)
-        try:
-            await self.store(self._checks.ticked)
-        except StoryEngineError as error:
-            show_line(self, "#refused", str(error))
-            self.query(self.AUTO_FOCUS or "SlotChecks").first().focus()
-        else:
-            self.dismiss()
-        finally:
-            self._is_storing = False
-            self._set_read_only(False)
-
-    def _set_read_only(self, is_read_only: bool) -> None:
-        """Take no keys into the text while it is stored: they would be lost when the dialog closes."""
-        for area in self.query(CappedTextArea):
-            area.read_only = is_read_only
-
-    def action_cancel(self) -> None:
-        """Store nothing; what is being stored closes the dialog itself."""
-        if not self._is_storing:
-            self.dismiss()
+    def show_refusal(self, text: str) -> None:
+        """Show it, and let the GM edit what was typed."""
+        super().show_refusal(text)
+        self.query(self.AUTO_FOCUS or "SlotChecks").first().focus()
 
 
 class NarrationModal(AddedLineModal):
@@ -111,26 +87,26 @@ class NarrationModal(AddedLineModal):
 
     _area = getters.query_one(CappedTextArea)
 
-    def __init__(self, session: SessionHandle, kept: Draft | None = None) -> None:
+    def __init__(self, session: SessionHandle, kept: UnstoredText | None = None) -> None:
         super().__init__(session)
-        self._kept = kept
+        self._file = kept
 
     def compose_fields(self) -> ComposeResult:
         """Compose the field."""
-        begun = "" if self._kept is None else self._kept.read()
+        begun = "" if self._file is None else self._file.read()
         limit = max(self._session.snapshot.session.limits.prompt, len(begun))
         yield CappedTextArea(begun, limit=limit, placeholder=self.PLACEHOLDER)
 
     @on(CappedTextArea.Edited)
     def _keep(self) -> None:
-        if self._kept is not None:
-            self._kept.keep("" if is_blank(self._area.text) else self._area.text)
+        if self._file is not None:
+            self._file.keep("" if is_blank(self._area.text) else self._area.text)
 
     async def store(self, hearers: tuple[Slot, ...]) -> None:
         """Store the text as a line."""
         await self.store_text(self._area.text, hearers)
-        if self._kept is not None:
-            self._kept.forget()
+        if self._file is not None:
+            self._file.forget()
 
     async def store_text(self, text: str, hearers: tuple[Slot, ...]) -> None:
         """Store this text; raises StoryEngineError when it is refused."""
@@ -139,7 +115,7 @@ class NarrationModal(AddedLineModal):
     @property
     def unsaved(self) -> str:
         """That the line is not stored, where no file has it."""
-        return NOT_STORED if self._kept is None and not is_blank(self._area.text) else ""
+        return NOT_STORED if self._file is None and not is_blank(self._area.text) else ""
 
 
 class SceneModal(NarrationModal):

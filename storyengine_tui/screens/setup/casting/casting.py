@@ -17,7 +17,7 @@ from core.library.characters.offers import offers_of
 from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
 from core.text.letters import folded
-from storyengine_tui.screens.setup.cast_panels import AgentPanel
+from storyengine_tui.screens.setup.cast_panels import CharacterPanel
 from storyengine_tui.screens.setup.casting.compare_screen import CompareScreen
 from storyengine_tui.screens.setup.casting.offers_screen import OffersScreen
 from storyengine_tui.screens.setup.setup_pane import SetupPane
@@ -37,7 +37,7 @@ NOTHING_MORE = "The card of “{}” has nothing else that a chapter could take.
 NONE_THERE = "The library has no character yet: F5, then 3 and i imports cards, n makes one."
 
 
-async def take_character(app: App[Any], library: "Library", slot: AgentPanel) -> None:
+async def take_character(app: App[Any], library: "Library", slot: CharacterPanel) -> None:
     """Ask for a character, and take it into an empty slot; beside another one, show what differs."""
     pane, characters = _pane_of(slot), await library.characters.listed()
     if not characters:
@@ -51,8 +51,8 @@ async def take_character(app: App[Any], library: "Library", slot: AgentPanel) ->
             app.notify(PAUSED.format(character.name, paused), markup=False)
         if character.model:
             app.notify(MODEL.format(character.name, character.model), markup=False)
-        rows = compared(character, slot.agent_name, slot.identity, slot.profile)
-        is_empty = is_blank(slot.agent_name) and is_blank(slot.identity)
+        rows = compared(character, slot.character_name, slot.identity, slot.profile)
+        is_empty = is_blank(slot.character_name) and is_blank(slot.identity)
         if is_empty and all(len(row.library) <= slot.room_for(row.field) for row in rows):
             for row in rows:
                 slot.set_field(row.field, row.library)
@@ -70,11 +70,13 @@ async def take_character(app: App[Any], library: "Library", slot: AgentPanel) ->
     app.push_screen(PickScreen(characters, slot.called), answered)
 
 
-def _pane_of(panel: AgentPanel) -> SetupPane:
+def _pane_of(panel: CharacterPanel) -> SetupPane:
     return next(one for one in panel.ancestors if isinstance(one, SetupPane))
 
 
-async def offer_more(app: App[Any], library: "Library", slot: AgentPanel, *, is_asked: bool = False) -> None:
+async def offer_more(
+    app: App[Any], library: "Library", slot: CharacterPanel, *, is_asked: bool = False
+) -> None:
     """Offer what else the card has of the character in a slot; if there is nothing, say so where asked."""
     pane, origin = _pane_of(slot), slot.profile.character_id
     if origin is None:
@@ -94,7 +96,7 @@ async def offer_more(app: App[Any], library: "Library", slot: AgentPanel, *, is_
         app.notify(NOTHING_MORE.format(slot.called), markup=False)
 
 
-async def keep_character(app: App[Any], library: "CharacterLibrary", slot: AgentPanel) -> None:
+async def keep_character(app: App[Any], library: "CharacterLibrary", slot: CharacterPanel) -> None:
     """Keep the character of a slot in the library; where its name is known there, show what differs."""
     known = await library.known_as(slot.called, slot.profile.character_id)
     if known is None:

@@ -16,11 +16,12 @@ from core.library.characters.character import LibraryCharacter
 from core.library.characters.in_chapter import Compared, SharedField, compared, with_field
 from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
-from storyengine_tui.screens.setup.cast_panels import AgentPanel
+from storyengine_tui.screens.setup.cast_panels import CharacterPanel
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
-from storyengine_tui.widgets.dialogs.stored_text_modal import Draft, StoredTextModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
+from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
 from storyengine_tui.widgets.row_table import RowTable
@@ -57,7 +58,7 @@ class ShortenModal(StoredTextModal):
         store: Callable[[str], Awaitable[None]],
         limit: int,
         begun: str = "",
-        kept: Draft | None = None,
+        kept: UnstoredText | None = None,
         *,
         what: str = "identity",
     ) -> None:
@@ -87,8 +88,8 @@ class CompareScreen(ListScreen[None, Compared]):
         self,
         library: "CharacterLibrary",
         character: LibraryCharacter,
-        slot: AgentPanel,
-        kept_text: Callable[[str], Draft | None],
+        slot: CharacterPanel,
+        kept_text: Callable[[str], UnstoredText | None],
     ) -> None:
         super().__init__()
         self._library = library
@@ -119,7 +120,7 @@ class CompareScreen(ListScreen[None, Compared]):
         slot = self._slot
         heading = f"{slot.called} in this chapter, and {self._character.name} in the library"
         self.query_one("#heading", Static).update(heading)
-        rows = compared(self._character, slot.agent_name, slot.identity, slot.profile)
+        rows = compared(self._character, slot.character_name, slot.identity, slot.profile)
         label = max(9, *(len(LABELS[row.field]) for row in rows))
         side = max(12, (self.size.width - label - 22) // 2)
         self._table.styles.height = 1 + len(rows)

@@ -21,12 +21,12 @@ from core.library.characters.offers import Offer, block_of, with_offer, with_tex
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from core.text.numbers import counted
-from storyengine_tui.screens.setup.cast_panels import AgentPanel
+from storyengine_tui.screens.setup.cast_panels import CharacterPanel
 from storyengine_tui.screens.setup.casting.compare_screen import ShortenModal
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ask_first
-from storyengine_tui.widgets.dialogs.stored_text_modal import Draft
+from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
 from storyengine_tui.widgets.row_table import RowTable
@@ -75,11 +75,11 @@ class OffersScreen(ListScreen[None, OfferRow]):
     def __init__(
         self,
         session: "SessionHandle",
-        slot: AgentPanel,
+        slot: CharacterPanel,
         chapter: CappedTextArea,
         offers: Sequence[Offer],
         lore: LoreCopy | None,
-        kept_text: Callable[[str], Draft | None],
+        kept_text: Callable[[str], UnstoredText | None],
     ) -> None:
         super().__init__()
         self._kept_text = kept_text

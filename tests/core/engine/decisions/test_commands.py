@@ -24,7 +24,10 @@ def edit(simulation: Simulation, edit: Tab1Edit) -> None:
 
 def test_an_edit_keeps_every_field_that_it_does_not_name() -> None:
     simulation = Simulation()
-    edit(simulation, Tab1Edit(world="Sea", chapter="Storm", identities={Slot.RED: "A pilot"}, agent_count=2))
+    edit(
+        simulation,
+        Tab1Edit(world="Sea", chapter="Storm", identities={Slot.RED: "A pilot"}, character_count=2),
+    )
     edit(simulation, Tab1Edit(identities={Slot.ORANGE: "A cook"}, names={Slot.RED: "Kara"}))
     tab1, session = simulation.snapshot.tab1, simulation.snapshot.session
     assert (tab1.world, tab1.chapter) == ("Sea", "Storm")
@@ -105,7 +108,7 @@ def test_an_empty_name_and_the_default_one_both_mean_the_default() -> None:
 @pytest.mark.parametrize("count", [0, 8])
 def test_a_chapter_has_one_to_seven_characters(count: int) -> None:
     with pytest.raises(IllegalCommandError, match="1 to 7"):
-        edit(Simulation(), Tab1Edit(agent_count=count))
+        edit(Simulation(), Tab1Edit(character_count=count))
 
 
 def test_tab_1_cannot_be_edited_once_it_is_being_locked() -> None:

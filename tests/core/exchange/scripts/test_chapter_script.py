@@ -40,10 +40,10 @@ def test_reads_every_field() -> None:
     assert script.title == "Low Water"
     assert script.definition == "Past tense."
     assert script.target_words == 900
-    assert tuple(agent.slot for agent in script.agents) == (Slot.RED, Slot.ORANGE, Slot.YELLOW)
-    assert [agent.name for agent in script.agents] == ["Kara", "Agent Orange", "Ines"]
+    assert tuple(one.slot for one in script.cast) == (Slot.RED, Slot.ORANGE, Slot.YELLOW)
+    assert [one.name for one in script.cast] == ["Kara", "Agent Orange", "Ines"]
     assert (script.world, script.chapter) == ("A city on stilts.", "The tide is late.")
-    assert [agent.identity for agent in script.agents] == ["", "", "A diver."]
+    assert [one.identity for one in script.cast] == ["", "", "A diver."]
     assert [(prompt.slot, prompt.text) for prompt in script.prompts] == [(Slot.YELLOW, "Dive.")]
 
 
@@ -78,7 +78,7 @@ def test_text_is_cleaned_and_stripped_before_it_is_measured() -> None:
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
-    assert parse_chapter_script("\ufeff" + SETTING + CAST).agents
+    assert parse_chapter_script("\ufeff" + SETTING + CAST).cast
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def test_a_chapter_may_be_as_short_and_as_long_as_the_sentence_says(words: int) 
 def test_a_text_may_be_as_long_as_its_field_and_a_cast_as_large_as_the_table() -> None:
     cast = "".join(f'[[agent]]\nname = "{n}{"n" * 39}"\n' for n in range(1, 8))
     script = parse_chapter_script(f'{SETTING}{cast}[[prompt]]\ntext = "{"p" * 20_000}"\n')
-    assert len(script.agents) == 7
-    assert len(script.agents[6].name) == 40
+    assert len(script.cast) == 7
+    assert len(script.cast[6].name) == 40
     assert len(script.prompts[0].text) == 20_000
 
 
@@ -301,7 +301,7 @@ toml_lines = st.sampled_from(
 @example('"\\udfff" = 1')
 def test_any_text_is_a_script_or_a_chapter_script_error(text: str) -> None:
     with contextlib.suppress(ChapterScriptError):
-        assert 1 <= len(parse_chapter_script(text).agents) <= 7
+        assert 1 <= len(parse_chapter_script(text).cast) <= 7
 
 
 @given(st.binary())
@@ -326,7 +326,7 @@ def test_what_was_written_is_what_is_read(world: str, names: list[str], turns: l
     addressed = [(position % len(names), text) for position, text in turns]
     script = parse_chapter_script(written(world, names, addressed))
     assert script.world == world
-    assert [agent.name for agent in script.agents] == names
+    assert [one.name for one in script.cast] == names
     assert [(prompt.slot - 1, prompt.text) for prompt in script.prompts] == addressed
 
 
@@ -358,9 +358,9 @@ EXAMPLES = Path(__file__).parents[4] / "examples"
 )
 def test_an_example_is_a_whole_chapter(name: str, agents: int, prompts: int) -> None:
     script: ChapterScript = load_chapter_script(EXAMPLES / f"{name}.toml")
-    assert (len(script.agents), len(script.prompts)) == (agents, prompts)
-    assert {prompt.slot for prompt in script.prompts} == {agent.slot for agent in script.agents}
-    assert all(agent.identity for agent in script.agents)
+    assert (len(script.cast), len(script.prompts)) == (agents, prompts)
+    assert {prompt.slot for prompt in script.prompts} == {one.slot for one in script.cast}
+    assert all(one.identity for one in script.cast)
     assert script.title
     assert script.definition
     assert script.target_words

@@ -27,7 +27,7 @@ def cursor_is_in_sight(app: StoryEngineApp) -> bool:
 
 
 async def in_the_identity(pilot: Pilot[Any], app: StoryEngineApp) -> CappedTextArea:
-    area = app.chapter.query_one("AgentPanel .identity", CappedTextArea)
+    area = app.chapter.query_one("CharacterPanel .identity", CappedTextArea)
     area.focus()
     await until(pilot, lambda: app.focused is area)
     return area
@@ -121,7 +121,7 @@ async def test_what_has_the_focus_looks_different_and_the_line_that_is_written_s
     desktop: Desktop,
 ) -> None:
     async with desktop.window(make_draft, size=(120, 40)) as (pilot, app):
-        for wanted in ("#agent-count", "#panels"):
+        for wanted in ("#character-count", "#panels"):
             widget = app.chapter.query_one(wanted)
             before = looks(app, widget.region)
             widget.focus()

@@ -141,13 +141,11 @@ async def test_the_picker_shows_date_words_and_model_in_80_columns(desktop: Desk
         cell.show_drafts([draft, replace(draft, version=2, model=long)])
         cell.scroll_visible(animate=False)
         await page.until(
-            lambda: (
-                f"Version 2 · {draft.created_at:%d %b %H:%M} · 44 words · SmolLM2" in screen_text(page.app)
-            )
+            lambda: f"Draft 2 · {draft.created_at:%d %b %H:%M} · 44 words · SmolLM2" in screen_text(page.app)
         )
 
 
-async def test_the_draft_streams_in_beside_the_versions_that_exist(
+async def test_the_draft_streams_in_beside_the_drafts_that_exist(
     desktop: Desktop, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SessionReader, "last_duration", took_long)
@@ -155,29 +153,29 @@ async def test_the_draft_streams_in_beside_the_versions_that_exist(
     gate.open()
     async with chapter_page(desktop, make_written) as page:
         assert page.chapter == PROSE
-        [first] = page.versions
-        assert first.startswith("Version 1 · 02 Jan 15:")
+        [first] = page.drafts
+        assert first.startswith("Draft 1 · 02 Jan 15:")
         assert first.endswith(" · 44 words · a script")
         gate.close()
         page.definition.focus()
         await page.pilot.press("ctrl+end", *" Salt.", "f8")
         await page.until(lambda: page.chapter == "The")
         assert page.session.snapshot.session.definition.endswith("version 1. Salt.")
-        assert page.versions == ["Version 2 · being written", first]
+        assert page.drafts == ["Draft 2 · being written", first]
         assert "a script is writing the chapter · 0:0" in page.busy
         await page.until(lambda: "(1:40 last time)" in page.busy)
         assert page.said("draft-words") == "1 word of about 40"
         assert page.build.disabled
         assert page.download.disabled
 
-        page.pane.query_one("#versions").focus()
+        page.pane.query_one("#drafts").focus()
         await page.pilot.press("enter", "down", "enter")
         await page.until(lambda: page.chapter == PROSE, "an earlier version can be read meanwhile")
         assert not page.download.disabled
         gate.open()
-        await page.until(lambda: len(page.versions) == 2 and not page.busy)
+        await page.until(lambda: len(page.drafts) == 2 and not page.busy)
         assert page.draft.shown == page.draft.drafts[0], "who reads another version stays there"
-        assert page.said("draft-words") == "version 1 of 2 · 44 words of about 40"
+        assert page.said("draft-words") == "draft 1 of 2 · 44 words of about 40"
 
 
 async def test_esc_cancels_and_keeps_what_was_written_before(desktop: Desktop, gate: Gate) -> None:
@@ -191,14 +189,14 @@ async def test_esc_cancels_and_keeps_what_was_written_before(desktop: Desktop, g
         await page.until(lambda: page.banner)
         assert page.session.snapshot.session.state is SessionState.ENDED
         assert page.banner.startswith(ErrorCode.LLM_CANCELLED.sentence)
-        assert "Version 1 is as before." in page.banner
+        assert "Draft 1 is as before." in page.banner
         assert not page.busy
-        assert page.versions[0] == "Unfinished · no version"
-        assert str(page.pane.query_one("#versions SelectCurrent #label", Static).content) == page.versions[0]
-        assert page.versions[1].startswith("Version 1")
+        assert page.drafts[0] == "Unfinished · no draft"
+        assert str(page.pane.query_one("#drafts SelectCurrent #label", Static).content) == page.drafts[0]
+        assert page.drafts[1].startswith("Draft 1")
         gate.open()
         await page.pilot.click("#build-banner Button")
-        await page.until(lambda: page.versions[0].startswith("Version 2"))
+        await page.until(lambda: page.drafts[0].startswith("Draft 2"))
         assert page.chapter == PROSE
         assert page.banner == ""
 
@@ -212,7 +210,7 @@ async def test_a_version_that_is_read_stays_where_it_is_when_the_next_one_fails(
         gate.close()
         await page.pilot.press("f8")
         await page.until(lambda: page.chapter == "The")
-        page.pane.query_one("#versions").focus()
+        page.pane.query_one("#drafts").focus()
         await page.pilot.press("enter", "down", "enter")
         await page.until(lambda: page.chapter == PROSE and page.draft.view.position.pinned == 0)
         page.pane.build.action_cancel()
@@ -227,7 +225,7 @@ async def test_a_failure_is_said_on_the_page_with_retry_and_again_after_a_restar
     async with chapter_page(desktop, make_ended) as page:
         await page.pilot.press("f8")
         await page.until(lambda: page.banner.startswith(ErrorCode.LLM_CREDIT_EXHAUSTED.sentence))
-        assert page.versions == []
+        assert page.drafts == []
         assert not page.build.disabled
         session_id = page.session.id
     desktop.script = SCRIPT
@@ -238,7 +236,7 @@ async def test_a_failure_is_said_on_the_page_with_retry_and_again_after_a_restar
             await page.pilot.press("ctrl+r")
             await page.until(lambda: page.chapter == PROSE and not page.busy)
             assert page.banner == ""
-            assert page.said("delivered") == "Version 1 is stored."
+            assert page.said("delivered") == "Draft 1 is stored."
         await session.aclose()
 
 
@@ -263,7 +261,7 @@ async def test_download_names_the_path_and_never_writes_over_a_file(desktop: Des
         await page.pilot.press("f9")
         path = folder / f"{name} (2).txt"
         await page.until(path.exists)
-        await page.until(lambda: page.said("delivered") == f"Version 1 is in {path}")
+        await page.until(lambda: page.said("delivered") == f"Draft 1 is in {path}")
         assert path.read_text("utf-8") == PROSE + "\n"
         assert (folder / f"{name}.txt").read_text() == "something else"
         await page.pilot.click("#download")
@@ -338,7 +336,7 @@ async def test_in_the_program_the_chapter_is_written_by_keyboard_alone_at_80_by_
         await pilot.press(*"Short.", "f8")
         await page.until(lambda: page.chapter == PROSE and not page.busy)
         await pilot.press("f9")
-        await page.until(lambda: page.said("delivered").startswith("Version 1 is in "))
+        await page.until(lambda: page.said("delivered").startswith("Draft 1 is in "))
         [file] = desktop.paths.downloads.iterdir()
         assert file.read_text("utf-8") == PROSE + "\n"
 
@@ -358,7 +356,7 @@ async def test_in_the_program_the_chapter_is_written_by_keyboard_alone_at_80_by_
             )
         assert {"memory-view", "memory-forms", "memory-search", "memory-copy"} <= reached
         assert {"definition", "target", "build"} <= reached
-        assert {"draft-view", "versions", "draft-copy", "copy-path", "download"} <= reached
+        assert {"draft-view", "drafts", "draft-copy", "copy-path", "download"} <= reached
         assert app.session.snapshot.session.next_slot is Slot.ORANGE
 
 
@@ -373,4 +371,4 @@ async def test_where_a_version_of_a_chapter_is_is_not_said_below_another_chapter
         page.pane.build.show_delivered(replace(version, session_id=SessionId(new_uuid())), Path("a.txt"))
         assert page.said("delivered") == ""
         page.pane.build.show_delivered(version, Path("a.txt"))
-        assert page.said("delivered") == "Version 1 is in a.txt"
+        assert page.said("delivered") == "Draft 1 is in a.txt"

@@ -167,12 +167,12 @@ def test_pictures_of_memory_with_marks_its_newest_block_and_two_revisions(
     assert shown(newest, struck_and_pinned, compared, make=make_remembered)
 
 
-def test_pictures_of_a_chapter_in_two_versions_and_in_a_window_that_reads_along(
+def test_pictures_of_a_chapter_in_two_drafts_and_in_a_window_that_reads_along(
     desktop: Desktop, shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storyengine_tui.screens.chapter.writer_banner.POLL_SECONDS", 3600)
 
-    async def two_versions(page: ChapterPage) -> None:
+    async def two_drafts(page: ChapterPage) -> None:
         """Look at it as it opens."""
 
     async def read_along(page: ChapterPage) -> None:
@@ -192,4 +192,4 @@ def test_pictures_of_a_chapter_in_two_versions_and_in_a_window_that_reads_along(
             await page.until(lambda: page.memory.is_known and page.draft.shown)
             await other.aclose()
 
-    assert shown(two_versions, read_along, make=make_twice_written)
+    assert shown(two_drafts, read_along, make=make_twice_written)

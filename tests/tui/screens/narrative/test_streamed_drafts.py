@@ -1,4 +1,4 @@
-"""Tab 3: a text that streams in, one that did not come to its end, and versions that are read late."""
+"""Tab 3: a text that streams in, one that did not come to its end, and drafts that are read late."""
 
 import asyncio
 from dataclasses import replace
@@ -50,7 +50,7 @@ async def test_a_build_that_was_killed_says_that_its_part_is_not_kept_and_names_
     assert "kept under Calls (F7)" in by_key.hint
 
 
-async def test_versions_that_could_not_be_read_are_read_when_the_gm_comes_to_the_tab(
+async def test_drafts_that_could_not_be_read_are_read_when_the_gm_comes_to_the_tab(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = SessionReader.drafts
@@ -79,11 +79,11 @@ async def test_versions_that_could_not_be_read_are_read_when_the_gm_comes_to_the
             await page.until(lambda: len(page.draft.drafts) == 1)
             gate.set()
             await page.until(lambda: all(one.group != "drafts" for one in page.app.workers))
-            await page.until(lambda: len(page.versions) == 2)
+            await page.until(lambda: len(page.drafts) == 2)
         await session.aclose()
 
 
-async def test_versions_that_are_read_while_one_is_written_take_nothing_from_what_has_come_of_it(
+async def test_drafts_that_are_read_while_one_is_written_take_nothing_from_what_has_come_of_it(
     desktop: Desktop, gate: Gate
 ) -> None:
     desktop.script = HELD
@@ -94,7 +94,7 @@ async def test_versions_that_are_read_while_one_is_written_take_nothing_from_wha
         await page.pane._show_drafts(page.session)
         assert page.chapter == begun
         gate.open()
-        await page.until(lambda: len(page.versions) == 1)
+        await page.until(lambda: len(page.drafts) == 1)
 
 
 async def test_a_chapter_that_is_left_while_a_build_of_it_is_stored_moves_no_focus(

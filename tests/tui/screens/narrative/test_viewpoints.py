@@ -178,7 +178,7 @@ async def test_a_correction_is_given_to_those_who_are_chosen_and_the_chapter_wri
         await page.pilot.press(*"The clock is wrong.")
         given_to.focus()
         await page.pilot.press("1", "2", "3", "tab", "tab", "enter")
-        await page.until(lambda: NOBODY_GETS_IT in str(dialog.query_one("#text-refused", Static).content))
+        await page.until(lambda: NOBODY_GETS_IT in str(dialog.query_one("#refused", Static).content))
         given_to.focus()
         await page.pilot.press("1", "tab", "tab", "enter")
         await page.until(lambda: page.app.screen is not dialog)
@@ -191,14 +191,14 @@ async def test_a_correction_is_given_to_those_who_are_chosen_and_the_chapter_wri
         await page.until(lambda: len(page.draft.drafts) == 2)
         requests = [one for one in await page.session.reads.requests() if isinstance(one, NarrativeRequest)]
         assert [one.viewpoint for one in requests] == [None, Slot.ORANGE]
-        newer, older = page.versions
-        assert newer.startswith("Version 2 · as Jonas [/x] sees it · ")
+        newer, older = page.drafts
+        assert newer.startswith("Draft 2 · as Jonas [/x] sees it · ")
         assert "sees it" not in older
         session_id = page.session.id
     async with desktop.engine("again") as engine:
         session = await engine.open(session_id)
         async with session_page(desktop, session) as page:
-            await page.until(lambda: page.versions[0].startswith("Version 2 · as Jonas [/x] sees it · "))
+            await page.until(lambda: page.drafts[0].startswith("Draft 2 · as Jonas [/x] sees it · "))
         await session.aclose()
 
 
@@ -230,8 +230,8 @@ async def test_a_chapter_without_audiences_asks_nothing_of_a_correction_and_read
 
         monkeypatch.setattr(session.reads, "requests", never)
         await page.pane.attach(session)
-        await page.until(lambda: page.versions and page.memory.is_known)
-        assert "sees it" not in page.versions[0]
+        await page.until(lambda: page.drafts and page.memory.is_known)
+        assert "sees it" not in page.drafts[0]
 
 
 async def test_the_palette_offers_what_is_possible(desktop: Desktop) -> None:

@@ -203,7 +203,7 @@ async def test_words_in_several_paragraphs_of_a_version_are_gone_to(desktop: Des
         await until(pilot, lambda: app.session is not None)
         cell = app.chapter.query_one(DraftCell)
         await until(pilot, lambda: len(cell.drafts) == 1)
-        action = f"go_to_version(1, {start}, {end})"
+        action = f"go_to_draft(1, {start}, {end})"
         app.chapter.post_message(SessionTab.ElsewhereWanted("narrative", action))
         await until(pilot, lambda: cell.view.selection.ends)
         ends = cell.view.selection.ends

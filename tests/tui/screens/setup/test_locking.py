@@ -93,7 +93,7 @@ async def test_the_dialog_says_what_is_locked_and_who_reads_it_and_asks_only_onc
         modal = await ask(pilot)
         text = str(modal.query_one("#consequences", Static).content)
         assert "the world, 23 characters" in text
-        assert "3 agents: Mira, Jonas [/x], Agent Yellow" in text
+        assert "3 characters: Mira, Jonas [/x], Agent Yellow" in text
         assert "Still without an identity: Agent Yellow." in text
         assert "by a script on this machine, in place of a model." in text
         await pilot.press("right", "enter")

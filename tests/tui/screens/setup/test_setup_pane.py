@@ -10,7 +10,7 @@ from textual.widgets import Button, Select, Static
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
-from storyengine_tui.screens.setup.cast_panels import AgentPanel
+from storyengine_tui.screens.setup.cast_panels import CharacterPanel
 from storyengine_tui.screens.setup.setup_pane import SetupPane
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -32,8 +32,8 @@ async def paste(pilot: Pilot[Any], text: str) -> None:
     await pilot.pause()
 
 
-def panel(app: StoryEngineApp) -> AgentPanel:
-    return next(panel for panel in app.chapter.query(AgentPanel) if panel.display)
+def panel(app: StoryEngineApp) -> CharacterPanel:
+    return next(panel for panel in app.chapter.query(CharacterPanel) if panel.display)
 
 
 async def test_typed_text_is_stored_without_a_command_also_when_the_program_ends_at_once(
@@ -110,8 +110,8 @@ async def test_one_panel_shows_at_a_time_with_a_name_of_one_line_and_entries_key
         # One panel shows at a time; entries, keys and the mouse switch.
         await pilot.press("ctrl+n")
         await until(pilot, lambda: panel(app).slot is Slot.ORANGE)
-        assert len([shown for shown in app.chapter.query(AgentPanel) if shown.display]) == 1
-        assert panel(app).has_class("-agent-orange")
+        assert len([shown for shown in app.chapter.query(CharacterPanel) if shown.display]) == 1
+        assert panel(app).has_class("-character-orange")
         await pilot.click("#panels", offset=(2, 0))
         await until(pilot, lambda: panel(app).slot is Slot.RED)
         app.chapter.query_one("#panels").focus()
@@ -140,10 +140,10 @@ async def test_the_cast_is_typed_in_one_go_from_field_to_field(desktop: Desktop)
         await pilot.press("tab")
         assert app.focused is app.chapter.query_one("#go-on")
         await pilot.press("ctrl+n", "D")
-        assert panel(app).agent_name == "AD", "Ctrl+N goes into a name from wherever it is pressed"
+        assert panel(app).character_name == "AD", "Ctrl+N goes into a name from wherever it is pressed"
         app.chapter.query_one("#panels", SlotEntries).focus()
         await pilot.press("right", "enter", "E")
-        assert panel(app).agent_name == "BE"
+        assert panel(app).character_name == "BE"
 
 
 async def test_a_double_name_is_not_lost_by_quitting_nor_by_another_chapter(desktop: Desktop) -> None:
@@ -215,7 +215,7 @@ async def test_after_the_lock_everything_can_be_read_and_copied_and_nothing_chan
         area.select_all()
         await pilot.press("ctrl+c")
         assert app.clipboard == area.text
-        assert app.chapter.query_one("#agent-count").disabled
+        assert app.chapter.query_one("#character-count").disabled
         assert not app.chapter.query_one("#go-on").display
         assert app.chapter.query_one("#reset").display
 
@@ -254,7 +254,7 @@ async def test_reset_warns_word_for_word_and_cancel_has_the_focus(desktop: Deskt
             assert [old.id for old in await engine.sessions(is_archived=True)] == [before]
 
 
-async def test_the_number_of_agents_is_chosen_by_keys_and_a_name_that_another_has_is_refused(
+async def test_the_number_of_characters_is_chosen_by_keys_and_a_name_that_another_has_is_refused(
     desktop: Desktop,
 ) -> None:
     async with desktop.window(make_draft) as (pilot, app):
@@ -270,11 +270,11 @@ async def test_the_number_of_agents_is_chosen_by_keys_and_a_name_that_another_ha
         app.chapter.query_one("#world").focus()
         # The drop-down works by keyboard alone.
         await pilot.press("tab", "tab")
-        assert app.focused is app.chapter.query_one("#agent-count")
+        assert app.focused is app.chapter.query_one("#character-count")
         await pilot.press("enter", "down", "enter")
         await until(pilot, lambda: len(session_of(app).snapshot.session.slots) == 4)
-        # Fewer agents hide panels and forget nothing.
-        count = app.chapter.query_one("#agent-count", Select)
+        # Fewer characters hide panels and forget nothing.
+        count = app.chapter.query_one("#character-count", Select)
         switcher = app.chapter.query_one("#panels", SlotEntries)
         count.value = 1
         await until(pilot, lambda: len(switcher.entries) == 1)

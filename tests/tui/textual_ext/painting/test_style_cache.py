@@ -332,7 +332,7 @@ async def test_a_focus_that_moves_styles_no_panel_for_what_lies_within(desktop: 
     """A rule for the focus within is asked of all that share its last name, and of everything in them."""
     async with desktop.window(lambda engine: make_active(engine, 1), size=(120, 40)) as (_pilot, app):
         within = {type(widget).__name__ for widget in app.chapter.query("*") if widget._has_focus_within}
-        assert within == {"AgentPanel", "Vertical"}
+        assert within == {"CharacterPanel", "Vertical"}
         assert not [widget for widget in app.chapter.query("PlayPane *") if widget._has_focus_within]
 
 

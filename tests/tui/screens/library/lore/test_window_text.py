@@ -13,7 +13,7 @@ from core.config.files.private_files import hold, release
 from core.domain.ids import CharacterId, LorebookId
 from storyengine_tui.screens.shared import window_text
 from storyengine_tui.screens.shared.kept_text import KeptText
-from storyengine_tui.screens.shared.window_text import WindowDraft, WindowText
+from storyengine_tui.screens.shared.window_text import DialogText, WindowText
 
 BOOK = LorebookId(UUID(int=7))
 HOLDS = """
@@ -107,7 +107,7 @@ def test_a_dialog_keeps_its_text_whatever_becomes_of_the_same_one_in_another_win
 ) -> None:
     owner = CharacterId(UUID(int=8))
     files = KeptText.of("identity", owner, tmp_path).of_windows
-    mine, other, after = (WindowDraft(files) for _ in range(3))
+    mine, other, after = (DialogText(files) for _ in range(3))
     assert mine.read() == ""
     mine.keep("Two pages.")
     assert other.read() == "", "what is being written is of its own window"

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from core.config.sections import AccountSettings
 from core.config.settings import load_settings
-from storyengine_tui.screens.models.accounts.account_draft import draft_of_server
+from storyengine_tui.screens.models.accounts.typed_account import account_of_server
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.models.models_here_screen import ModelsHereScreen
 from storyengine_tui.shell.app import StoryEngineApp
@@ -85,5 +85,5 @@ def test_a_found_server_is_named_after_its_kind_and_never_replaces_an_account(
     tmp_path: Path, kind: str, existing: dict[str, str], name: str | None
 ) -> None:
     accounts = {known: AccountSettings(base_url=address) for known, address in existing.items()}
-    draft = draft_of_server(kind, OLLAMA.address, "m", configuration(tmp_path, accounts=accounts))
-    assert (draft and draft.name) == name
+    typed = account_of_server(kind, OLLAMA.address, "m", configuration(tmp_path, accounts=accounts))
+    assert (typed and typed.name) == name

@@ -15,8 +15,8 @@ from textual.widgets import Input, Select, Static
 from core.config.sections import AccountSettings, AgentSettings, Profiles, ProfileSettings
 from core.config.settings import load_settings
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.models.accounts.account_draft import AccountDraft
 from storyengine_tui.screens.models.accounts.accounts_screen import AccountsScreen
+from storyengine_tui.screens.models.accounts.typed_account import TypedAccount
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
 from storyengine_tui.screens.models.trying_screen import NOTHING_SENT
@@ -104,14 +104,14 @@ async def test_an_account_is_added_with_its_key_in_the_keyring_and_holds_at_once
 async def test_an_account_that_is_being_written_when_esc_is_pressed_holds_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save, begun, may_go_on = AccountDraft.save, Event(), Event()
+    save, begun, may_go_on = TypedAccount.save, Event(), Event()
 
-    def slow(draft: AccountDraft, before: Configuration) -> Configuration:
+    def slow(typed: TypedAccount, before: Configuration) -> Configuration:
         begun.set()
         assert may_go_on.wait(20)
-        return save(draft, before)
+        return save(typed, before)
 
-    monkeypatch.setattr(AccountDraft, "save", slow)
+    monkeypatch.setattr(TypedAccount, "save", slow)
     async with page_of(configuration(tmp_path)) as page:
         page.enter(name="work", base_url=REMOTE)
         await page.pilot.press("f9")

@@ -50,7 +50,7 @@ class Correcting:
 
     @property
     def refused(self) -> str:
-        line = self.page.app.screen.query_one("#text-refused", Static)
+        line = self.page.app.screen.query_one("#refused", Static)
         return str(line.content) if line.display else ""
 
     async def begin(self) -> None:

@@ -234,7 +234,7 @@ async def test_a_block_is_edited_or_left_and_lines_of_canon_are_pinned_and_struc
         area.load_text("")
         await page.pilot.press(*'{"x')
         dialog.query_one("#add").press()
-        refused = dialog.query_one("#text-refused", Static)
+        refused = dialog.query_one("#refused", Static)
         await page.until(lambda: refused.display)
         assert "Not stored. That is not valid memory" in str(refused.content)
         assert (area.text, area.has_focus) == ('{"x', True)

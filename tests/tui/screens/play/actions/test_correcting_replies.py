@@ -47,7 +47,7 @@ async def test_a_correction_of_a_reply_stays_in_its_field_when_it_is_not_stored(
         newer = await table.session.submit_prompt(table.stored.next_slot, "And you?")
         await table.session.wait(newer)
         dialog.query_one("#add", Button).press()
-        refused = dialog.query_one("#text-refused", Static)
+        refused = dialog.query_one("#refused", Static)
         await table.until(lambda: "The newest reply is another one now" in str(refused.content))
         assert dialog.query_one(CappedTextArea).text.endswith(" Now.")
         assert not any(event.text.endswith(" Now.") for event in await table.events())

@@ -19,13 +19,13 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_draft_moves_to_another_panel(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
-        assert table.pane.draft_targets() == ()
+        assert table.pane.text_targets() == ()
         await table.type("For somebody else")
-        assert table.pane.draft_targets() == (
-            ("move_draft(2)", "2 Jonas [/x]"),
-            ("move_draft(3)", "3 Agent Yellow"),
+        assert table.pane.text_targets() == (
+            ("move_text(2)", "2 Jonas [/x]"),
+            ("move_text(3)", "3 Agent Yellow"),
         )
-        await table.pane.run_action("move_draft(2)")
+        await table.pane.run_action("move_text(2)")
         assert (table.text(Slot.RED), table.text(Slot.ORANGE)) == ("", "For somebody else")
         assert table.slot() is Slot.ORANGE
         await table.until(lambda: table.area(Slot.ORANGE).has_focus)

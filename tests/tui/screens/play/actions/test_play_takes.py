@@ -378,7 +378,7 @@ async def test_the_palette_has_what_is_possible(desktop: Desktop) -> None:
         assert always <= names(table)
         assert not {"Redo the prompt", "Keep the stopped reply"} & names(table)
         await table.type("later")
-        assert {"Move the draft to 1 Mira", "Move the draft to 3 Agent Yellow"} <= names(table)
+        assert {"Move the text to 1 Mira", "Move the text to 3 Agent Yellow"} <= names(table)
         await table.pilot.press("ctrl+o")
         await table.until(lambda: said(table))
         assert {"Redo the prompt"} <= names(table)

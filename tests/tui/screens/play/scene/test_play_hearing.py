@@ -310,7 +310,7 @@ async def test_a_whisper_is_one_after_it_was_undone_moved_to_another_panel_or_no
         await table.pilot.press("alt+1")
         await table.type("psst")
         await choose(table, "w")
-        table.pane.takes.action_move_draft(2)
+        table.pane.takes.action_move_text(2)
         assert table.title() == r"To 2 Jonas \[/x] · whisper"
         await table.pilot.press("enter")
         await table.until(lambda: table.played(2))

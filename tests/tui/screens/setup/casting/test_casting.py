@@ -15,7 +15,7 @@ from core.engine.engine import Engine
 from core.library.cards.card_file import CardFormat
 from core.library.cards.png import plain_picture
 from core.library.characters.character import LibraryCharacter
-from storyengine_tui.screens.setup.cast_panels import AgentPanel
+from storyengine_tui.screens.setup.cast_panels import CharacterPanel
 from storyengine_tui.screens.setup.casting.casting import PickScreen
 from storyengine_tui.screens.setup.casting.compare_screen import CompareScreen, ShortenModal
 from storyengine_tui.shell.app import StoryEngineApp
@@ -42,7 +42,7 @@ async def make_cast(engine: Engine) -> None:
     await session.aclose()
 
 
-async def panel_of(pilot: Pilot[Any], app: StoryEngineApp, slot: Slot) -> AgentPanel:
+async def panel_of(pilot: Pilot[Any], app: StoryEngineApp, slot: Slot) -> CharacterPanel:
     """Show the panel of a slot."""
     for _ in range(slot.value - 1):
         await pilot.press("ctrl+n")
@@ -87,7 +87,7 @@ def cells(screen: Any) -> list[list[str]]:
     return [[str(cell) for cell in table.get_row_at(row)] for row in range(table.row_count)]
 
 
-def told_of(panel: AgentPanel) -> str:
+def told_of(panel: CharacterPanel) -> str:
     """Return what the panel says of a character of the library."""
     line = panel.query_one(".profile", Static)
     return str(line.content) if line.display else ""
@@ -110,7 +110,7 @@ async def test_a_character_is_taken_into_an_empty_slot_as_a_copy_that_can_be_und
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is app.chapter)
         told = "Kara [/x] keeps the lamp, and tells nobody why. [/x]"
-        assert (panel.agent_name, panel.identity) == ("Kara [/x]", told)
+        assert (panel.character_name, panel.identity) == ("Kara [/x]", told)
         assert app.session is not None
         session = app.session
         await until(pilot, lambda: session.snapshot.session.names.get(Slot.RED) == "Kara [/x]")
@@ -160,7 +160,7 @@ async def test_each_field_is_taken_over_alone_and_either_way(desktop: Desktop) -
         assert [row[3] for row in cells(screen)] == ["", ""]
         await pilot.press("t")
         await until(pilot, lambda: cells(screen)[0][3] == "the same")
-        assert (panel.agent_name, panel.identity) == ("Joss", OLDER)
+        assert (panel.character_name, panel.identity) == ("Joss", OLDER)
         assert str(screen.query_one("#heading", Static).content).startswith("Joss in this chapter")
         await pilot.press("t")  # The same: there is nothing to take.
         await pilot.press("down", "p")
@@ -189,10 +189,10 @@ async def test_beside_another_character_nothing_is_taken_unasked_and_each_field_
     async with desktop.window(make_cast) as (pilot, app):
         panel = await panel_of(pilot, app, Slot.ORANGE)
         screen = await taken(pilot, app, "down", "enter")
-        assert (panel.agent_name, panel.identity) == ("joss", OLDER)
+        assert (panel.character_name, panel.identity) == ("joss", OLDER)
         await pilot.press("down", "t")
         await until(pilot, lambda: panel.identity.startswith("joss keeps the lamp"))
-        assert panel.agent_name == "joss"
+        assert panel.character_name == "joss"
         assert cells(screen)[1][3] == "the same"
         # So does what the library says besides.
         assert [row[0] for row in cells(screen)] == [
@@ -283,7 +283,7 @@ async def test_of_an_identity_or_a_name_that_is_too_long_the_gm_chooses_what_goe
         area.replace("\n", (0, 9), area.document.end)
         await take_shortened(pilot, modal)
         assert app.shown_character is not None
-        assert app.shown_character.agent_name == "Seraphina"
+        assert app.shown_character.character_name == "Seraphina"
         assert set(await kept(app)) == {"Kara", name}
 
 
@@ -332,7 +332,7 @@ async def test_once_the_cast_is_locked_nothing_is_taken_into_it(desktop: Desktop
         app.action_keep_character()
         await shown(pilot, app, CompareScreen)
         await pilot.press("t", "down", "t")
-        assert (panel.agent_name, panel.identity) == ("joss", OLDER)
+        assert (panel.character_name, panel.identity) == ("joss", OLDER)
 
 
 @pytest.mark.anyio

@@ -349,7 +349,7 @@ async def test_secrets_are_listed_with_who_knows_them_and_their_reveals_are_plan
         await until(pilot, lambda: session_of(app).snapshot.secrets[1].reveal_at is None)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
-        # Everyone stays everyone when agents are added and one can be taken out.
+        # Everyone stays everyone when characters are added and one can be taken out.
         screen = await secret_opened(pilot, app, 1)
         part(screen, "known-by").focus()
         await pilot.press("2", "3")

@@ -24,7 +24,7 @@ WRITTEN = ("base_url", *OPTIONAL, "enabled")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AccountDraft:
+class TypedAccount:
     """The name of an account and the texts of its fields; an empty one is the default."""
 
     name: str
@@ -108,7 +108,9 @@ class AccountDraft:
         return changed
 
 
-def draft_of_server(kind: str, address: str, model: str, configuration: Configuration) -> AccountDraft | None:
+def account_of_server(
+    kind: str, address: str, model: str, configuration: Configuration
+) -> TypedAccount | None:
     """Return a new account for a server of this machine, named after its kind; None if it has one.
 
     `model` becomes the account's default model.
@@ -120,14 +122,14 @@ def draft_of_server(kind: str, address: str, model: str, configuration: Configur
     plain = plain if is_account_name(plain) else "server"
     names = (plain, *(f"{plain}_{number}" for number in range(2, len(accounts) + 2)))
     name = next(name for name in names if name not in accounts)
-    return AccountDraft(name=name, base_url=address, model=model, is_new=True)
+    return TypedAccount(name=name, base_url=address, model=model, is_new=True)
 
 
-def draft_of(name: str, settings: AccountSettings) -> AccountDraft:
+def account_as_typed(name: str, settings: AccountSettings) -> TypedAccount:
     """Return the texts of an existing account."""
     values = {name: getattr(settings, name) for name in OPTIONAL}
     texts: dict[str, Any] = {name: "" if value is None else str(value) for name, value in values.items()}
-    return AccountDraft(name=name, base_url=settings.base_url, is_enabled=settings.enabled, **texts)
+    return TypedAccount(name=name, base_url=settings.base_url, is_enabled=settings.enabled, **texts)
 
 
 async def said_of_key(name: str, settings: AccountSettings) -> str:
