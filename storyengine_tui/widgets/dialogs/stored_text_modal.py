@@ -46,6 +46,7 @@ class StoredTextModal(TextDialog):
 
     IS_FINAL = False
     AUTO_FOCUS = "CappedTextArea"
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (36, "-tall")]  # noqa: RUF012  # declared for instances by Textual
     # Absolute: a subclass may be elsewhere, and Textual would look beside it.
     CSS_PATH = Path(__file__).with_name("dialog.tcss")
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
