@@ -215,9 +215,9 @@ class PostgresStore:
         query = reads.rows_of(NARRATIVE_DRAFT, session_id).order_by(NARRATIVE_DRAFT.c.version)
         return await self._mapped(session_id, query, mapping.to_draft)
 
-    async def requests(self, session_id: SessionId) -> Sequence[Request]:
-        """Return every request, oldest first, whatever its state."""
-        query = reads.rows_of(LLM_REQUEST, session_id).order_by(LLM_REQUEST.c.request_id)
+    async def requests(self, session_id: SessionId, *, kind: RequestKind | None = None) -> Sequence[Request]:
+        """Return every request, or every one of a kind, oldest first, whatever its state."""
+        query = reads.requests_of(session_id, kind).order_by(LLM_REQUEST.c.request_id)
         return await self._mapped(session_id, query, mapping.to_request, LARGE_ROWS)
 
     async def artifacts(
@@ -239,10 +239,8 @@ class PostgresStore:
         query = reads.rows_of(LLM_ARTIFACT, session_id).where(*are_wanted)
         query = query.order_by(LLM_ARTIFACT.c.artifact_id.desc())
         if kind is not None:
-            of_kind = reads.rows_of(LLM_REQUEST, session_id).where(LLM_REQUEST.c.kind == kind.value)
-            query = query.where(
-                LLM_ARTIFACT.c.request_id.in_(of_kind.with_only_columns(LLM_REQUEST.c.request_id))
-            )
+            of_kind = reads.requests_of(session_id, kind).with_only_columns(LLM_REQUEST.c.request_id)
+            query = query.where(LLM_ARTIFACT.c.request_id.in_(of_kind))
         at_once = LARGE_ROWS if request_id is None and input_hash is None and newest is None else 0
         newest_first = await self._mapped(session_id, query.limit(newest), mapping.to_artifact, at_once)
         return newest_first[::-1]

@@ -199,8 +199,8 @@ class SessionStore(Protocol):
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest version first."""
 
-    async def requests(self, session_id: SessionId) -> Sequence[Request]:
-        """Return every request, oldest first, whatever its state."""
+    async def requests(self, session_id: SessionId, *, kind: RequestKind | None = None) -> Sequence[Request]:
+        """Return every request, or every one of a kind, oldest first, whatever its state."""
 
     async def artifacts(
         self,

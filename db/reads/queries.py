@@ -25,6 +25,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from core.domain.audience import Audience
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.context_status import always_of
@@ -355,3 +356,9 @@ def _is_heard_by(slot: Slot, audience: ColumnElement[int]) -> ColumnElement[bool
 def rows_of(table: Table, session_id: SessionId) -> Select[Any]:
     """Return the query for the rows of one session."""
     return select(table).where(table.c.session_id == session_id)
+
+
+def requests_of(session_id: SessionId, kind: RequestKind | None) -> Select[Any]:
+    """Return the query for the requests of one session, or those of a kind."""
+    query = rows_of(LLM_REQUEST, session_id)
+    return query if kind is None else query.where(LLM_REQUEST.c.kind == kind.value)

@@ -226,7 +226,11 @@ _ACTIONS: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {
     ),
     "narrative": (
         ("build", "Build Narrative", "Write the chapter"),
-        ("build_as", "Write the chapter as one character saw it", "Use only that one's knowledge"),
+        (
+            "build_as",
+            "Write the chapter as one character saw it",
+            "From its viewpoint, with its knowledge alone",
+        ),
         ("view_as", "Memory as the next character sees it", "Show what is known to one character"),
         ("view_all", "All of memory again", "Show memory as you know it"),
         ("correct", "Correct memory", "Correct a mistake in memory"),

@@ -57,6 +57,24 @@ class _Memory(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
+SECTION_TITLES: Final = {
+    "world": "World",
+    "chapter": "Chapter",
+    "agents": "Cast",
+    "canon_locks": "Canon",
+    "assumptions": "Assumed",
+    "location_updates": "Where",
+    "major_events": "What happened",
+    "character_actions": "Who did what",
+    "state_changes": "What changed",
+    "relationship_shifts": "Between them",
+    "items_clues_discovered": "Found",
+    "unresolved_threads": "Still open",
+    "contradictions_or_questions": "Questions",
+}
+"""The sections of a payload as the GM reads them, wherever one is named."""
+
+
 class World(_Memory):
     """Facts that are true everywhere in the story."""
 

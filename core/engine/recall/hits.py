@@ -165,5 +165,8 @@ def hit_of_item(one: Found, number: int) -> Hit:
 def excerpt_of(text: str, start: int, before_it: int = _BEFORE) -> str:
     """Return the words around a place, on one line, of those before it so many characters."""
     before, after = tail(text[:start], before_it), head(text[start:], _AFTER)
+    if len(before) < start and not text[start - len(before) - 1].isspace():
+        _, blank, whole_words = before.partition(" ")
+        before = whole_words if blank else before  # Chinese and Japanese have no blanks.
     ends = ("…" if len(before) < start else "", "…" if len(after) < len(text) - start else "")
     return f"{ends[0]}{clean_line(before + after)}{ends[1]}"

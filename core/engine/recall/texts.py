@@ -11,7 +11,7 @@ from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Session
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event, Role
-from core.domain.story.memory import BlockType, MemoryBlock
+from core.domain.story.memory import SECTION_TITLES, BlockType, MemoryBlock
 from core.domain.story.transcript import in_order
 from core.engine.recall.words import letters_of
 from core.storage.session_store import SessionStore
@@ -73,7 +73,9 @@ def _of_block(block: MemoryBlock) -> Iterator[Text]:
     """Yield the texts of a block of memory, each with the section that has it."""
     sections = ((key, text) for key, value in block.payload.items() for text in texts_of({key: value}))
     for part, (key, text) in enumerate(sections):
-        section = "" if block.type is BlockType.CANON_CORRECTION else key.replace("_", " ")
+        section = (
+            "" if block.type is BlockType.CANON_CORRECTION else SECTION_TITLES.get(key, key.replace("_", " "))
+        )
         yield Text(
             HitPlace.MEMORY, text, block.last, str(block.id), section, part=part, told=_prompts_of(block)
         )

@@ -7,6 +7,7 @@ from itertools import groupby
 from core.agents import assist
 from core.domain.ids import SessionId
 from core.domain.requests.request import Artifact, Request
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
@@ -110,9 +111,9 @@ class SessionReader:
         """Return every draft, oldest first."""
         return await self._store.drafts(self.id)
 
-    async def requests(self) -> Sequence[Request]:
-        """Return every request, oldest first, whatever its state."""
-        return await self._store.requests(self.id)
+    async def requests(self, kind: RequestKind | None = None) -> Sequence[Request]:
+        """Return every request, or every one of a kind, oldest first, whatever its state."""
+        return await self._store.requests(self.id, kind=kind)
 
     async def artifacts(self) -> Sequence[Artifact]:
         """Return the provenance of every call, oldest first."""

@@ -66,6 +66,10 @@ class ItemList(RowList[BankRow]):
 
         items: tuple[Item, ...]
 
+    @dataclass
+    class Fitted(WidgetMessage[ScrollView]):
+        """The columns have the widths of another size."""
+
     HELP = (
         "Each line has the item's name and text, its prompt, who knows it where not everyone does, and its "
         "remaining importance. New ones say so until you have seen them; ✓ is confirmed. "
@@ -142,6 +146,7 @@ class ItemList(RowList[BankRow]):
         """Adapt the widths of the columns."""
         self.show_rows(self.rows, self._fitted(self.rows))
         super().on_resize()
+        self.post_message(self.Fitted(self))
 
     @property
     def asked_for(self) -> Sequence[BankRow]:

@@ -244,6 +244,8 @@ class DraftCell(Vertical):
         with self.prevent(Select.Changed):
             picker.set_options(options or NO_DRAFT)
             picker.value = self._picked
+            # Also where the same draft shows: its name may be another now.
+            picker.mutate_reactive(Select.value)  # type: ignore[misc]  # a descriptor, not a variable
         picker.disabled = not options
         self.query_one("#draft-copy").display = bool(text)
         self._show_words()

@@ -13,6 +13,7 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 
 from core.domain.requests.request import NarrativeRequest, Request
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
@@ -96,12 +97,11 @@ class Viewpoints:
         """Show the viewpoint of each draft of another session."""
         session = self._page.session
         self.name([running] if running is not None else [])
-        # Where everyone knows everything, this would read every request for nothing.
-        if has_drafts and uses_audiences(session.snapshot):
+        if has_drafts:
             self._page.run_worker(self._read(session), group="viewpoints", exit_on_error=False)
 
     async def _read(self, session: "SessionHandle") -> None:
-        requests = await self._page.perform(session.reads.requests())
+        requests = await self._page.perform(session.reads.requests(RequestKind.NARRATIVE))
         if requests is not None and self._page.shows(session):
             self.name(requests)
 

@@ -314,7 +314,12 @@ def ending_consequences(session: Session, waiting: Sequence[Slot], new_items: in
 
 
 def _short(name: str, length: int) -> str:
-    return name if len(name) <= length else head(name, length - 1).rstrip() + "…"
+    if len(name) <= length:
+        return name
+    kept = head(name, length - 1)
+    whole = kept.rpartition(" ")[0] if name[len(kept)] != " " else kept
+    # In Chinese or Japanese there may be no blank at all.
+    return (whole or kept).rstrip() + "…"
 
 
 def why_not_writable(session: Session, holder: WriterInfo | None, *, is_writer: bool) -> str:

@@ -71,6 +71,7 @@ class GuardedCommandPalette(CommandPalette):
             if cursor is not None:
                 self._kept = self._title(cursor)
             self._cancel_gather_commands()
+            self._stop_no_matches_countdown()
             self._gather_commands(self.query_one(CommandInput).value.strip())
 
     def _title(self, index: int) -> str:

@@ -13,14 +13,14 @@ from enum import StrEnum
 from core.domain.ids import BlockId
 from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot
-from core.domain.story.memory import BlockType, MemoryBlock, lock_key
+from core.domain.story.memory import SECTION_TITLES, BlockType, MemoryBlock, lock_key
 from core.text.cleaning import clean, clean_line
 from core.text.letters import LETTER
 
 BULLET = "• "
-CANON = "Canon"
-"""The heading of the canon locks, which the GM can pin and strike."""
 LOCKS = "canon_locks"
+CANON = SECTION_TITLES[LOCKS]
+"""The heading of the canon locks, which the GM can pin and strike."""
 Names = Sequence[tuple[Slot, str]]
 _LETTER = re.compile(LETTER)
 
@@ -265,7 +265,7 @@ def _before_and_after(change: Payload) -> str:
 
 LOCK_SECTIONS: tuple[tuple[str, Lines], ...] = (
     (
-        "World",
+        SECTION_TITLES["world"],
         _fields(
             "world",
             ("genre", "Genre"),
@@ -278,7 +278,7 @@ LOCK_SECTIONS: tuple[tuple[str, Lines], ...] = (
         ),
     ),
     (
-        "Chapter",
+        SECTION_TITLES["chapter"],
         _fields(
             "chapter",
             ("premise", "Premise"),
@@ -290,15 +290,18 @@ LOCK_SECTIONS: tuple[tuple[str, Lines], ...] = (
             ("chapter_goals", "Goals"),
         ),
     ),
-    ("Cast", _cast),
+    (SECTION_TITLES["agents"], _cast),
     (CANON, _bullets(LOCKS)),
-    ("Assumed", _bullets("assumptions")),
+    (SECTION_TITLES["assumptions"], _bullets("assumptions")),
 )
 
 DELTA_SECTIONS: tuple[tuple[str, Lines], ...] = (
-    ("Where", _fields("location_updates", ("where", "Now"), ("notable_environment_changes", "Surroundings"))),
     (
-        "What happened",
+        SECTION_TITLES["location_updates"],
+        _fields("location_updates", ("where", "Now"), ("notable_environment_changes", "Surroundings")),
+    ),
+    (
+        SECTION_TITLES["major_events"],
         _records_of(
             "major_events",
             ("", "event"),
@@ -308,14 +311,17 @@ DELTA_SECTIONS: tuple[tuple[str, Lines], ...] = (
         ),
     ),
     (
-        "Who did what",
+        SECTION_TITLES["character_actions"],
         _records_of(
             "character_actions", ("", _action), (" — meaning to: ", "intent"), (" — result: ", "result")
         ),
     ),
-    ("What changed", _records_of("state_changes", ("", "key"), (": ", _before_and_after), (" — ", "notes"))),
     (
-        "Between them",
+        SECTION_TITLES["state_changes"],
+        _records_of("state_changes", ("", "key"), (": ", _before_and_after), (" — ", "notes")),
+    ),
+    (
+        SECTION_TITLES["relationship_shifts"],
         _records_of(
             "relationship_shifts",
             ("", lambda shift: " and ".join(_phrases(shift, "between"))),
@@ -324,13 +330,13 @@ DELTA_SECTIONS: tuple[tuple[str, Lines], ...] = (
         ),
     ),
     (
-        "Found",
+        SECTION_TITLES["items_clues_discovered"],
         _records_of(
             "items_clues_discovered", ("", "thing"), (" — found by ", "who_found"), (" — ", "why_it_matters")
         ),
     ),
     (
-        "Still open",
+        SECTION_TITLES["unresolved_threads"],
         _records_of(
             "unresolved_threads",
             ("", "thread"),
@@ -339,7 +345,7 @@ DELTA_SECTIONS: tuple[tuple[str, Lines], ...] = (
         ),
     ),
     (CANON, _bullets(LOCKS)),
-    ("Questions", _bullets("contradictions_or_questions")),
+    (SECTION_TITLES["contradictions_or_questions"], _bullets("contradictions_or_questions")),
 )
 
 

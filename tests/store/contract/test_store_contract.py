@@ -120,6 +120,9 @@ async def test_everything_a_commit_can_bring_comes_back(
     assert await store.log(session.id) == list(changes.events)
     assert await store.drafts(session.id) == [draft]
     assert await store.requests(session.id) == [*changes.requests, failed]
+    for kind in RequestKind:
+        of_kind = [one for one in (*changes.requests, failed) if one.kind is kind]
+        assert await store.requests(session.id, kind=kind) == of_kind
     assert await store.artifacts(session.id) == list(changes.artifacts)
     assert await store.artifacts(session.id, request_id=failed.id) == []
     assert await store.artifacts(session.id, kind=RequestKind.REPLY) == list(changes.artifacts)

@@ -235,9 +235,10 @@ class MemoryStore:
         drafts = (await self._found(session_id)).drafts.values()
         return sorted(drafts, key=lambda draft: draft.version)
 
-    async def requests(self, session_id: SessionId) -> Sequence[Request]:
+    async def requests(self, session_id: SessionId, *, kind: RequestKind | None = None) -> Sequence[Request]:
         requests = (await self._found(session_id)).requests.values()
-        return sorted(requests, key=lambda request: request.id)
+        wanted = (request for request in requests if kind in (None, request.kind))
+        return sorted(wanted, key=lambda request: request.id)
 
     async def artifacts(
         self,

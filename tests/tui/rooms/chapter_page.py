@@ -199,6 +199,11 @@ class ChapterPage:
         return [str(prompt) for prompt, value in options if value != NONE]
 
     @property
+    def shown_draft(self) -> str:
+        """The draft that the closed picker names."""
+        return str(self.pane.query_one("#drafts SelectCurrent #label", Static).content)
+
+    @property
     def busy(self) -> str:
         return str(self.pane.query_one(BusyLine).render())
 

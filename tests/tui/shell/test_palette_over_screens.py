@@ -15,6 +15,7 @@ from storyengine_tui.screens.play.scene.line_modals import NarrationModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import TAB_ACTIONS
 from storyengine_tui.textual_ext.parts import Part
+from storyengine_tui.textual_ext.repairs.command_palette import GuardedCommandPalette
 from tests.tui.engine_app import Desktop, make_active, make_draft, until
 
 pytestmark = pytest.mark.anyio
@@ -54,6 +55,25 @@ async def test_a_palette_that_is_opened_while_the_database_starts_offers_all_onc
         assert {"Chapters", "Model", "Calls", "Library"} <= set(offered(app))
         # The cursor is where it was, though the command is elsewhere in the list.
         assert cursor_of(app) == "Quit"
+
+
+@pytest.mark.needs(Part.COMMAND_PALETTE)
+async def test_a_palette_that_finds_a_command_a_moment_later_does_not_say_that_it_found_none(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        may_do, gone = app.chapter.may_do, {"roll_dice"}
+        monkeypatch.setattr(app.chapter, "may_do", lambda tab, act: act not in gone and may_do(tab, act))
+        await pilot.press("ctrl+p", *"roll dice")
+        palette = app.screen
+        assert isinstance(palette, GuardedCommandPalette)
+        await until(pilot, lambda: palette._no_matches_timer is not None)
+        assert offered(app) == []
+        gone.clear()
+        app.chapter.refresh_bindings()
+        await until(pilot, lambda: "Roll dice" in offered(app))
+        await pilot.pause(palette._NO_MATCHES_COUNTDOWN * 2)
+        assert offered(app) == ["Roll dice"]
 
 
 @pytest.mark.parametrize(

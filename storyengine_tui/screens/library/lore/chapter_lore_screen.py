@@ -67,10 +67,10 @@ class ChapterLoreScreen(ListScreen[None, LoreRow]):
 
     CSS_PATH = "chapter_lore_screen.tcss"
     HELP = (
-        "A chapter has copies of lorebooks. a attaches the one under the cursor, or takes over its current "
-        "content; d detaches it. The groups of a book decide who may know it, and are fixed at the lock; one "
-        "on a card is for its character alone. Earlier play stays as it is. F7 says why each entry was in an "
-        "input."
+        "A chapter has copies of lorebooks. a or Enter attaches the one under the cursor, or takes over its "
+        "current content; d detaches it. The groups of a book decide who may know it, and are fixed at the "
+        "lock; one on a card is for its character alone. Earlier play stays as it is. F7 says why each entry "
+        "was in an input."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "attach", "Attach"),

@@ -214,6 +214,11 @@ class MemoryCell(Vertical):
         if self.keeps_bank:
             self.call_after_refresh(self.bank.show_columns)
 
+    @on(ItemList.Fitted)
+    def _show_columns(self) -> None:
+        # A list that shows for the first time has its size after the titles, and the cell keeps its own.
+        self.bank.show_columns()
+
     @on(LineView.MoreBelowChanged, "#memory-view")
     def _show_more(self, event: LineView.MoreBelowChanged) -> None:
         self.query_one("#memory-more").visible = event.has_more_below

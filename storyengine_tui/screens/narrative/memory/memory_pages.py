@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from core.domain.prompt_range import PromptRange
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.text.numbers import counted
 
@@ -93,7 +94,7 @@ def count_text(blocks: Sequence[MemoryBlock], work: str) -> str:
         return ""
     count = counted(len(blocks), "block")
     last = blocks[-1].last
-    text = f"{count}, prompts 1–{last:,}" if last else count
+    text = f"{count}, {PromptRange(1, last).named}" if last else count
     return f"{work} · {text}" if work else text
 
 

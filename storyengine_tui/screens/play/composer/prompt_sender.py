@@ -212,7 +212,7 @@ class PromptSender:
     def remove_restored(self, slot: Slot, text: str) -> None:
         """Remove the text of a prompt that counts again from its panel, unless it was edited there."""
         self._composer.remove_text(slot, text)
-        self.move_on(slot)
+        self._show_unless_writing(self._session.snapshot.session.next_slot)
 
     def move_text(self, source: Slot, target: Slot) -> None:
         """Move the text of a panel into another one, in front of its text."""

@@ -17,7 +17,13 @@ from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.domain.story.memory import BlockType, correction_payload
+from core.domain.story.memory import (
+    SECTION_TITLES,
+    BlockType,
+    TurnDelta,
+    WorldChapterLock,
+    correction_payload,
+)
 from core.engine.recall.asking import Meaning
 from core.engine.recall.hits import excerpt_of
 from core.engine.recall.search import search
@@ -183,12 +189,12 @@ async def test_hits_in_memory_say_which_block_and_which_section_of_it_has_them()
     hits = (await search(store, [session.id], "the gate")).hits
     assert [(hit.prompts, hit.who) for hit in hits if hit.place is HitPlace.MEMORY] == [
         ("correction after prompt 2", ""),
-        ("world and chapter", "canon locks"),
+        ("world and chapter", "Canon"),
     ]
     delta = replace(chapters.delta(session, 1, 7), payload={"canon_locks": ["a"], "n": {"b": ["c", "d"]}})
     texts = ChapterTexts({}, (), (delta,), ()).texts(HitPlace.MEMORY)
     assert [(text.told, text.who, text.part, text.text) for text in texts] == [
-        ("prompts 1–7", "canon locks", 0, "a"),
+        ("prompts 1–7", "Canon", 0, "a"),
         ("prompts 1–7", "n", 1, "c"),
         ("prompts 1–7", "n", 2, "d"),
     ]
@@ -247,6 +253,23 @@ def test_a_search_never_fails_and_finds_what_it_says(text: str, words: str) -> N
         assert 0 <= place[0] < place[1] <= len(text)
         assert excerpt_of(text, place[0]) is not None
     assert matcher_of("   ") is None
+
+
+def test_an_excerpt_begins_with_a_whole_word() -> None:
+    text = "Nobody is to leave the stage until the pearls are found."
+    at = text.index("pearls")
+    for room in range(at):
+        excerpt = excerpt_of(text, at, room)
+        before = excerpt.removeprefix("…").partition("pearls")[0]
+        assert excerpt.startswith("…")
+        assert before == "" or f" {before}" in text
+    assert excerpt_of(text, at, at) == text
+    assert excerpt_of("洪" * 9 + "水", 9, 3) == "…洪洪洪水"
+
+
+def test_every_section_of_memory_has_the_title_that_tab_3_gives_it() -> None:
+    sections = {*WorldChapterLock.model_fields, *TurnDelta.model_fields} - {"memory_type", "range"}
+    assert set(SECTION_TITLES) == sections
 
 
 def test_all_words_must_begin_a_word() -> None:

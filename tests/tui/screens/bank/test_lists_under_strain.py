@@ -1,10 +1,11 @@
-"""The lists of the memory bank where there is very much in them, or where nothing can be stored."""
+"""The lists of the memory bank: very long, in another window, and where nothing can be stored."""
 
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import pytest
+from textual.widgets import Static
 
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import ItemId
@@ -79,3 +80,19 @@ async def test_a_bank_that_could_not_be_read_is_read_with_what_happens_next(
         assert tab.app.session is not None
         await tab.app.session.edits.retitle("A dark night")
         await tab.until(lambda: "Tobias the younger" in tab.names)
+
+
+async def test_the_titles_of_the_columns_stand_above_them_when_a_list_shows_first_and_in_another_window(
+    desktop: Desktop,
+) -> None:
+    async with tab3(desktop, shown="6", size=(120, 40)) as tab:
+
+        def are_above() -> bool:
+            titles = tab.cell.query_one("#items-columns", Static)
+            return titles.display and str(titles.content) == f" {tab.items.header()}"
+
+        await tab.until(lambda: len(tab.items.header()) > 100)
+        await tab.until(are_above)
+        await tab.pilot.resize_terminal(100, 40)
+        await tab.until(lambda: len(tab.items.header()) < 100)
+        await tab.until(are_above)

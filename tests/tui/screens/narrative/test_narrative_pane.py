@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from textual import events
 from textual.widget import Widget
-from textual.widgets import Static
 
 from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId, new_uuid
@@ -192,7 +191,7 @@ async def test_esc_cancels_and_keeps_what_was_written_before(desktop: Desktop, g
         assert "Draft 1 is as before." in page.banner
         assert not page.busy
         assert page.drafts[0] == "Unfinished · no draft"
-        assert str(page.pane.query_one("#drafts SelectCurrent #label", Static).content) == page.drafts[0]
+        assert page.shown_draft == page.drafts[0]
         assert page.drafts[1].startswith("Draft 1")
         gate.open()
         await page.pilot.click("#build-banner Button")

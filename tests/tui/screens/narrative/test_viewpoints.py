@@ -1,7 +1,7 @@
 """Tab 3 as one character sees it: memory, the chapter that is written, and corrections for some alone."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,8 @@ from textual.widgets import OptionList, Static
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import SessionId
-from core.domain.requests.request import NarrativeRequest
+from core.domain.requests.request import NarrativeRequest, Request
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
@@ -21,6 +22,7 @@ from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.screens.narrative.revisions.revision_modals import NOBODY_GETS_IT, CorrectionModal
 from storyengine_tui.screens.narrative.viewpoints import ViewpointModal
+from storyengine_tui.shell.palette import TAB_ACTIONS
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm, MemoryMarks, all_text, passages_of
 from tests.core.values.sessions import delta_block, delta_payload
@@ -199,6 +201,7 @@ async def test_a_correction_is_given_to_those_who_are_chosen_and_the_chapter_wri
         session = await engine.open(session_id)
         async with session_page(desktop, session) as page:
             await page.until(lambda: page.drafts[0].startswith("Draft 2 · as Jonas [/x] sees it · "))
+            await page.until(lambda: page.shown_draft == page.drafts[0])
         await session.aclose()
 
 
@@ -214,24 +217,32 @@ async def test_a_build_from_a_viewpoint_that_failed_is_retried_from_there(deskto
         assert {one.viewpoint for one in requests} == {Slot.RED}
 
 
-async def test_a_chapter_without_audiences_asks_nothing_of_a_correction_and_reads_no_requests(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_chapter_without_audiences_asks_nothing_of_a_correction(desktop: Desktop) -> None:
     desktop.script = SCRIPT
     async with chapter_page(desktop, lambda engine: make_ended(engine, 1, 1)) as page:
         dialog = await correction_begun(page)
         assert not dialog.query(SlotChecks)
         await page.pilot.press("escape")
         await page.until(lambda: page.app.screen is not dialog)
-        session = page.session
 
-        async def never() -> None:
-            raise AssertionError("every request is read for nothing")
 
-        monkeypatch.setattr(session.reads, "requests", never)
+async def test_a_draft_of_a_chapter_without_audiences_names_its_viewpoint_when_it_is_opened_again(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desktop.script = SCRIPT
+    async with chapter_page(desktop, lambda engine: make_ended(engine, 1, 1)) as page:
+        await build_as(page, "down")
+        await page.until(lambda: len(page.draft.drafts) == 2)
+        session, read = page.session, page.session.reads.requests
+
+        async def narratives(kind: RequestKind | None = None) -> Sequence[Request]:
+            assert kind is RequestKind.NARRATIVE, "every request is read for nothing"
+            return await read(kind)
+
+        monkeypatch.setattr(session.reads, "requests", narratives)
         await page.pane.attach(session)
-        await page.until(lambda: page.drafts and page.memory.is_known)
-        assert "sees it" not in page.drafts[0]
+        await page.until(lambda: page.shown_draft.startswith("Draft 2 · as Jonas [/x] sees it · "))
+        assert "sees it" not in page.drafts[1]
 
 
 async def test_the_palette_offers_what_is_possible(desktop: Desktop) -> None:
@@ -245,6 +256,8 @@ async def test_the_palette_offers_what_is_possible(desktop: Desktop) -> None:
         assert offered == ["view_as", "build_as"]
         page.pane.action_view_as()
         assert page.pane.check_action("view_all", ()) is True
+    # As the manual and the dialog call it.
+    assert [action for _, action, _, text in TAB_ACTIONS if "viewpoint" in text] == ["build_as"]
 
 
 def test_a_mark_names_those_who_know_a_block_and_never_acts() -> None:

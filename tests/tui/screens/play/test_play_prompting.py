@@ -232,3 +232,16 @@ async def test_keys_are_not_lost_when_a_focused_banner_disappears(desktop: Deskt
         await table.until(lambda: table.composer.has_pseudo_class("focus-within"))
         await table.type("Next")
         await table.until(lambda: table.text(table.slot()) == "Next")
+
+
+async def test_redo_of_prompts_that_were_not_in_turn_shows_the_panel_of_who_is_next(desktop: Desktop) -> None:
+    async with at_table(desktop, prompts=1) as table:
+        for slot in (Slot.YELLOW, Slot.ORANGE):
+            await table.session.wait(await table.session.submit_prompt(slot, f"To {slot.value}."))
+        await table.pilot.press("ctrl+o", "ctrl+o")
+        await table.until(lambda: table.stored.prompt_index == 1 and table.text(Slot.YELLOW))
+        await table.pilot.press("alt+o")
+        await table.until(lambda: table.stored.prompt_index == 2 and table.slot() is Slot.RED)
+        await table.pilot.press("alt+o")
+        await table.until(lambda: table.stored.prompt_index == 3 and not table.text(Slot.ORANGE))
+        await table.until(lambda: table.slot() is Slot.YELLOW)

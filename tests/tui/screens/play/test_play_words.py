@@ -14,6 +14,7 @@ from core.domain.slot import Slot
 from core.domain.story.transcript import PieceKind, render_window
 from core.text.composer_text import joined, merged, without
 from storyengine_tui.screens.play.play_view import (
+    LONGEST_SCENE,
     ending_consequences,
     play_view,
     reply_failure,
@@ -69,6 +70,14 @@ def test_a_chapter_that_is_ending_says_so_in_a_line_of_80_columns() -> None:
     assert said.startswith("The chapter is ending")
     # The counter of the composer has the rest of the line.
     assert len(said) <= 56
+
+
+def test_an_opening_scene_that_is_too_long_ends_with_a_whole_word() -> None:
+    snapshot = active().snapshot
+    words = replace(snapshot, tab1=replace(snapshot.tab1, chapter="a flood " * 80))
+    assert "a flood a…" in play_view(words).scene or "a flood…" in play_view(words).scene
+    one_word = replace(snapshot, tab1=replace(snapshot.tab1, chapter="洪" * 500))
+    assert f"{'洪' * (LONGEST_SCENE - 1)}…" in play_view(one_word).scene
 
 
 def test_the_end_says_how_much_is_summarised() -> None:

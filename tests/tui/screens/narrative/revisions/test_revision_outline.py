@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from core.domain.story.memory import BlockType
-from storyengine_tui.screens.narrative.memory.memory_pages import first_delta
+from storyengine_tui.screens.narrative.memory.memory_pages import count_text, first_delta
 from storyengine_tui.screens.narrative.revisions.comparison_screen import (
     GAP,
     SAME,
@@ -20,6 +20,12 @@ from storyengine_tui.widgets.reading.memory_outline import (
 )
 from tests.core.values.sessions import delta_block, delta_payload, lock_block
 from tests.tui.rooms.one_page import gate as gate
+
+
+def test_memory_of_one_prompt_is_not_said_to_be_of_several() -> None:
+    lock, delta = lock_block(), replace(delta_block(1), first=1, last=1)
+    assert count_text([lock, delta], "") == "2 blocks, prompt 1"
+    assert count_text([lock, replace(delta, last=7)], "") == "2 blocks, prompts 1–7"
 
 
 def test_the_outline_of_memory_without_marks_is_as_it_was_and_marks_add_words() -> None:
