@@ -2,7 +2,8 @@
 
 import json
 from abc import abstractmethod
-from typing import ClassVar, Generic, TypeVar
+from collections.abc import Sequence
+from typing import ClassVar, Final, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,15 +13,18 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ScreenResultType
 from textual.widget import Widget
-from textual.widgets import Button, Static
+from textual.widgets import Button, Select, Static
 
 from core.domain.errors import StoryEngineError
 from storyengine_tui.widgets.dialogs.confirm_modal import NOT_STORED, ConfirmModal, ask_first
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN_OVER, Draft
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.slot_checks import SlotChecks
+from storyengine_tui.widgets.fields.tick import Tick
 from storyengine_tui.widgets.text_line import show_line
 
+CHOICES_NOT_STORED: Final = "Your choices are not stored, and will be lost; your text is kept."
 Typed = TypeVar("Typed")
 
 
@@ -48,6 +52,8 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
         self._kept = kept
         self._texts: dict[str, str] = {}
         """The texts of the fields when the dialog opened, by the names of these."""
+        self._choices: Sequence[object] = ()
+        """The choices when the dialog opened."""
 
     @abstractmethod
     def compose_fields(self) -> ComposeResult:
@@ -69,8 +75,10 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
 
     @property
     def unsaved(self) -> str:
-        """That what was typed is not stored."""
-        return NOT_STORED if self.has_changes and self._kept is None else ""
+        """That what was typed or chosen is not stored, and not kept either."""
+        if self._kept is None:
+            return NOT_STORED if self.has_changes else ""
+        return CHOICES_NOT_STORED if self._choices_now() != self._choices else ""
 
     @property
     def has_changes(self) -> bool:
@@ -87,7 +95,7 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
     def on_mount(self) -> None:
         """Remember the fields as they are."""
         self._begun = self.typed
-        self._texts = self._texts_now()
+        self._texts, self._choices = self._texts_now(), self._choices_now()
         before = {} if self._kept is None else read_fields(self._kept)
         for field in self.query(CappedTextArea):
             if field.id in before:
@@ -102,6 +110,11 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
 
     def _texts_now(self) -> dict[str, str]:
         return {field.id: field.text for field in self.query(CappedTextArea) if field.id is not None}
+
+    def _choices_now(self) -> list[object]:
+        ticked = (checks.ticked for checks in self.query(SlotChecks))
+        chosen = (choice.value for choice in self.query(Select))
+        return [*ticked, *chosen, *(tick.is_on for tick in self.query(Tick))]
 
     @on(CappedTextArea.Edited)
     def _keep(self) -> None:
