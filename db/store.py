@@ -109,9 +109,9 @@ class PostgresStore:
             await self._commit_connection.send(writes.commit(changes, lease.epoch))
         await self._unstored.settle(changes)
 
-    async def keep(self, changes: Changes, epoch: int, since: datetime) -> None:
+    async def keep(self, changes: Changes, epoch: int, since: datetime, *after: Changes) -> None:
         """Keep a commit that was not stored; see `SessionStore.keep`."""
-        await self._unstored.keep(changes, epoch, since)
+        await self._unstored.keep(changes, epoch, since, *after)
 
     async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
         """Acquire the writer's lock, or return its holder; see `SessionStore.acquire`."""

@@ -39,6 +39,8 @@ class CallRecords:
 
     artifacts: tuple[Artifact, ...] = ()
     contents: tuple[Content, ...] = field(default_factory=tuple)
+    used: tuple[Artifact, ...] = ()
+    """Calls that are stored already, whose answers the outcome was made of."""
 
     def __add__(self, other: "CallRecords") -> "CallRecords":
         return CallRecords(self.artifacts + other.artifacts, self.contents + other.contents)
@@ -50,6 +52,29 @@ class CallRecords:
         *before, last = self.artifacts
         failed = replace(last, error_code=error.code, error_message=message or error.message)
         return CallRecords((*before, failed), self.contents)
+
+    def refused(self, request: Request, error: StoryEngineError, now: datetime) -> "CallRecords":
+        """Return the records of an outcome that can never be stored: none of its answers is used again.
+
+        Those that are stored already get a mark each, which is the newest record with their input.
+        """
+        own = tuple(
+            replace(one, error_code=error.code, error_message=error.message)
+            if one.error_code is None and one.call != UNKNOWN_CALL
+            else one
+            for one in self.artifacts
+        )
+        nothing = records_without_call(request, error, now)
+        [blank] = nothing.artifacts
+        first = 1 + max((one.call for one in (*own, *self.used) if _is_of_attempt(one, request)), default=0)
+        hashes = dict.fromkeys(one.input_hash for one in self.used)
+        marks = tuple(
+            replace(blank, id=ArtifactId(new_uuid()), call=call, input_hash=hash, usage=NO_TOKENS)
+            for call, hash in enumerate(hashes, start=first)
+        )
+        if not (own or marks):
+            return nothing
+        return CallRecords((*own, *marks), (*self.contents, *nothing.contents))
 
     def accepted(self) -> "CallRecords":
         """Return the trail with its last artifact as that of a call that went well."""
@@ -63,6 +88,10 @@ class CallRecords:
             return self
         *before, last = self.artifacts
         return CallRecords((*before, replace(last, left_out=(*last.left_out, *left_out))), self.contents)
+
+
+def _is_of_attempt(call: Artifact, request: Request) -> bool:
+    return (call.request_id, call.attempt) == (request.id, request.attempts)
 
 
 def failure_of(error: BaseException, what: str) -> StoryEngineError:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Final
 
 from core.config.models.accounts import labelled
 from core.config.models.model_config import ModelConfig
@@ -16,11 +17,14 @@ from core.domain.ids import ArtifactId
 from core.domain.requests.cost import FREE, Cost
 from core.domain.requests.request import Artifact, Request
 from core.ledger.ceilings import CeilingGuard
-from core.ledger.prices import PriceBook, Quote, cost_of, forecast_of
+from core.ledger.prices import PriceBook, Quote, cost_of, dearest_of, forecast_of
 from core.ledger.sums import may_have_cost
 
 log = logging.getLogger(__name__)
 
+
+_MOST_NAMES: Final = 8
+"""Names that are remembered of a model, the last ones: a router may answer under any number of them."""
 
 Following = Callable[[], Sequence[tuple[Context, ModelConfig]]]
 """Makes the inputs of the calls that follow one, as further replies to a prompt. Slow; any thread may ask."""
@@ -65,6 +69,8 @@ class Cashier:
         self._ceilings = ceilings
         self._clock = clock
         self._loading: asyncio.Task[Quote | None] | None = None
+        self._heard: dict[tuple[str, str], tuple[str, ...]] = {}
+        """The names under which models have answered, by account and by the name that was asked for."""
 
     async def admit(
         self,
@@ -82,14 +88,25 @@ class Cashier:
             return
         if self._ceilings is not None:
             calls = [call, *await following()]
-            if any(self._is_priced(one) for one in calls):
-                await self._ceilings.admit(request, id, await self.forecasts(calls))
+            await self._ceilings.admit(request, id, await self.forecasts(calls))
         elif self._loading is None and self._is_priced(call):
-            self._loading = asyncio.create_task(self._quote(call, (), call.tokens))
+            self._loading = asyncio.create_task(self._quote(call, call.tokens))
 
     def _is_priced(self, call: PlannedCall) -> bool:
-        own = self._prices.own(call.account, call.model) if self._prices else None
-        return call.address is not None or own is not None
+        prices, names = self._prices, (*self._names(call), call.model)
+        return call.address is not None or any(prices and prices.own(call.account, one) for one in names)
+
+    def _names(self, call: PlannedCall) -> tuple[str, ...]:
+        """Return the names under which the model may answer: as it did before, or else as it may be dated."""
+        if heard := self._heard.get((call.account, call.model)):
+            return heard
+        dated = self._prices.dated(call.account, call.model) if self._prices else ()
+        return (call.model, *dated)
+
+    def _hear(self, call: PlannedCall, answered: str) -> None:
+        known = self._heard.get((call.account, call.model), ())
+        names = dict.fromkeys((answered, *known))
+        self._heard[call.account, call.model] = tuple(names)[:_MOST_NAMES]
 
     async def forecasts(self, calls: Sequence[PlannedCall]) -> list[Decimal | None]:
         """Return what each of these calls costs at most; None where its price is unknown.
@@ -100,7 +117,7 @@ class Cashier:
         said = 0
         for call in calls:
             tokens = min(call.tokens + said, max(call.tokens, call.max_input_tokens))
-            quote = await self._quote(call, (), tokens)
+            quote = await self._quote(call, tokens)
             amounts.append(forecast_of(quote, tokens, call.max_output_tokens))
             said += call.max_output_tokens
         return amounts
@@ -108,12 +125,17 @@ class Cashier:
     async def cost(
         self, artifact: Artifact, call: PlannedCall, answered: str, billed: Decimal | None
     ) -> Cost | None:
-        """Return what a call cost that was made; None if that is unknown."""
+        """Return what a call cost that was made; None if that is unknown.
+
+        `answered` is the name that the model gave itself; empty where it gave none.
+        """
+        if answered:
+            self._hear(call, answered)
         try:
             if self._loading is not None:
                 await asyncio.shield(self._loading)  # for all calls: a cancelled one must not end it
             tokens = artifact.usage.input_tokens
-            quote = await self._quote(call, (answered,), call.tokens if tokens is None else tokens)
+            quote = await self._quote(call, call.tokens if tokens is None else tokens, answered)
         except BaseException:  # cancelled: it is not written down, so nothing would settle it
             self.forget(artifact.id)
             raise
@@ -130,15 +152,19 @@ class Cashier:
         if self._ceilings is not None:
             self._ceilings.forget(id)
 
-    async def _quote(self, call: PlannedCall, answered: tuple[str, ...], input_tokens: int) -> Quote | None:
+    async def _quote(self, call: PlannedCall, input_tokens: int, answered: str = "") -> Quote | None:
+        """Return the prices of a call, before it and after it: of several names it may have, the dearest."""
         if self._prices is None:
             return None
-        models = tuple(dict.fromkeys((*answered, call.model)))
+        room = input_tokens, call.max_output_tokens
+        quotes = []
         try:
-            return await self._prices.quote(
-                call.address, call.account, models, self._clock(), input_tokens, call.max_output_tokens
-            )
+            for name in (answered,) if answered else self._names(call):
+                models = tuple(dict.fromkeys((name, call.model)))
+                quotes.append(
+                    await self._prices.quote(call.address, call.account, models, self._clock(), *room)
+                )
         except Exception:
             # The answer was paid for, and is worth more than its price: it is kept, at an unknown cost.
             log.exception("the price of %s could not be looked up", labelled(call.account, call.model))
-            return None
+        return dearest_of(quotes, *room)

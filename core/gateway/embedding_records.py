@@ -118,7 +118,7 @@ async def records_of(
         created_at=now,
     )
     if progress.is_sent:
-        artifact = replace(artifact, cost=await cashier.cost(artifact, planned, answered, None))
+        artifact = replace(artifact, cost=await cashier.cost(artifact, planned, progress.answered, None))
     return CallRecords((artifact,), (manifest, listing, *((output,) if output else ())))
 
 

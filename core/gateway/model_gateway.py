@@ -261,7 +261,7 @@ class ModelGateway:
         billed = progress.completion.billed if progress.completion else None
         if isinstance(error, ProviderError) and error.billed is not None:
             billed = error.billed
-        answered = clean_line(progress.completion.model) if progress.completion else choice.model
+        answered = clean_line(progress.completion.model) if progress.completion else ""
         cost = await self.cashier.cost(artifact, self._plan(context, choice), answered, billed)
         return replace(artifact, cost=cost)
 

@@ -133,20 +133,24 @@ class CeilingGuard:
         """
         known = [amount for amount in forecasts if amount is not None]
         forecast = sum(known, FREE) if known else None
+        entry = _Entry(request.session_id, amount=forecast or FREE, most=forecasts[0] or FREE)
+        if forecast == FREE:  # it waits for nothing, and is counted: what answers may have a price after all
+            self._count(request, artifact_id, entry)
+            return
         async with self._turn:
             try:
-                if forecast != FREE:
-                    asked = (forecast, request, len(forecasts))
-                    await self._check(CHAPTER, self.ceilings.chapter, request.session_id, *asked)
-                    await self._check(DAY, self.ceilings.day, self._midnight().date(), *asked)
+                asked = (forecast, request, len(forecasts))
+                await self._check(CHAPTER, self.ceilings.chapter, request.session_id, *asked)
+                await self._check(DAY, self.ceilings.day, self._midnight().date(), *asked)
             except BaseException:
                 self._tell_soon()
                 raise
-            if (reached := self.reached(request.session_id)) and reached.request_id == request.id:
-                del self._reached[request.session_id]
-            self._entries[artifact_id] = _Entry(
-                request.session_id, amount=forecast or FREE, most=forecasts[0] or FREE
-            )
+            self._count(request, artifact_id, entry)
+
+    def _count(self, request: Request, artifact_id: ArtifactId, entry: _Entry) -> None:
+        if (reached := self.reached(request.session_id)) and reached.request_id == request.id:
+            del self._reached[request.session_id]
+        self._entries[artifact_id] = entry
 
     async def _check(
         self,

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _ONE: Final = Decimal(1)
+_DATED: Final = re.compile(r"[-@][0-9][0-9-]*")
+"""Ending that a service may put behind the name of a model that it answers with, as `-2026-01`."""
 _MILLION: Final = 6
 """Prices are for ten to the power of this many tokens."""
 
@@ -76,6 +79,15 @@ class PriceBook:
         """Return the GM's own prices of a model."""
         return self._own.get(labelled(account, model).lower()) if self._own else None
 
+    def dated(self, account: str, model: str) -> tuple[str, ...]:
+        """Return the names with prices of the GM's own that are this model's with a date or a number behind.
+
+        Services answer under such names where the model alone is asked for.
+        """
+        asked = labelled(account, model).lower()
+        behind = [name.removeprefix(asked) for name in self._own if name.startswith(asked)]
+        return tuple(model + one for one in behind if _DATED.fullmatch(one))
+
     async def quote(
         self,
         address: str | None,
@@ -128,6 +140,13 @@ def forecast_of(quote: Quote | None, input_tokens: int, max_output_tokens: int) 
         output=max(prices.output, prices.reasoning or FREE),
     )
     return amount_of(Usage(input_tokens=input_tokens, output_tokens=max_output_tokens), dearest)
+
+
+def dearest_of(quotes: Sequence[Quote | None], input_tokens: int, max_output_tokens: int) -> Quote | None:
+    """Return the prices by which a call may cost the most; None if none are known."""
+    known = [quote for quote in quotes if quote is not None]
+    most = [forecast_of(quote, input_tokens, max_output_tokens) or FREE for quote in known]
+    return known[most.index(max(most))] if known else None
 
 
 def kept_prices(

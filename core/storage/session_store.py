@@ -113,11 +113,12 @@ class SessionStore(Protocol):
         Raises SessionLockedError when `lease` is not, or no longer, the writer's.
         """
 
-    async def keep(self, changes: Changes, epoch: int, since: datetime) -> None:
+    async def keep(self, changes: Changes, epoch: int, since: datetime, *after: Changes) -> None:
         """Keep a commit with calls in it that the database has not taken, until it is stored.
 
-        `acquire` stores it: whole where its epoch is the next and the session was last changed at `since`,
-        else the calls alone. A store without a place for it does nothing.
+        `acquire` stores it, behind those that were kept before it and that it comes `after`: whole where its
+        epoch is the next and the session was last changed at `since`, else the calls alone. A store without
+        a place for it does nothing.
         """
 
     async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:

@@ -3,13 +3,14 @@
 A commit with calls in it that is not stored is kept as its rows. The next writer of the chapter stores it:
 whole where nothing was written since, by the epoch and the session's last change, else the calls alone, so
 that what was paid for is on record. One that was stored after all changes nothing: a commit is idempotent.
+Several that waited behind each other are kept with their places, and stored in this order.
 """
 
 import asyncio
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -31,7 +32,7 @@ log = logging.getLogger(__name__)
 
 LARGEST: Final = 64_000_000
 """Bytes of a file that is read; a whole chapter of prose has less than one million."""
-_NAME: Final = re.compile(r"[0-9a-f-]{36}\.(?P<epoch>\d+)\.[0-9a-f-]{36}\.json")
+_NAME: Final = re.compile(r"[0-9a-f-]{36}\.(?P<epoch>\d+)(-(?P<place>\d+))?\.[0-9a-f-]{36}\.json")
 _CALLS: Final = (LLM_CONTENT.name, LLM_ARTIFACT.name)
 _CHANGED: Final = "SELECT updated_at FROM session WHERE id = %(id)s"
 
@@ -52,17 +53,17 @@ class UnstoredCommits:
     def __init__(self, folder: Path | None, send: Send) -> None:
         self._folder: Final = folder
         self._send: Final = send
-        self._kept: dict[SessionId, tuple[frozenset[ArtifactId], Path]] = {}
-        """The last file of each chapter that this window wrote, and the calls in it."""
+        self._kept: dict[SessionId, dict[frozenset[ArtifactId], Path]] = {}
+        """The last files of each chapter that this window wrote, by the calls in them, in their order."""
 
-    async def keep(self, changes: Changes, epoch: int, since: datetime) -> None:
+    async def keep(self, changes: Changes, epoch: int, since: datetime, *after: Changes) -> None:
         """Keep a commit; see `SessionStore.keep`."""
         if self._folder is None or not changes.artifacts:
             return
-        session_id, calls = changes.session_id, frozenset(call.id for call in changes.artifacts)
-        file = self._folder / f"{session_id}.{epoch}.{changes.artifacts[0].id}.json"
-        before = self._kept.get(session_id)
-        if before is not None and before[0] == calls and (epoch == NO_EPOCH or before[1] == file):
+        session_id, calls = changes.session_id, _calls_of(changes)
+        file = _named(self._folder, session_id, epoch, len(after), changes.artifacts[0].id)
+        kept = self._kept.get(session_id, {})
+        if calls in kept and (epoch == NO_EPOCH or kept[calls] == file):
             return
         content = {"schema": HEAD, "since": since.isoformat(), "parameters": writes.parameters_of(changes)}
         try:
@@ -71,16 +72,21 @@ class UnstoredCommits:
             log.error("an answer that is not stored could not be kept in %s: %s", file, error)
             return
         if epoch != NO_EPOCH:
-            self._kept[session_id] = calls, file
-            if before is not None:
-                await asyncio.to_thread(_removed if before[0] == calls else _outdated, before[1])
+            before = {of: kept[of] for of in map(_calls_of, after) if of in kept}
+            self._kept[session_id] = {**before, calls: file}
+            for of, other in kept.items():
+                if of not in before:
+                    await asyncio.to_thread(_removed if of == calls else _outdated, other)
 
     async def settle(self, changes: Changes) -> None:
-        """Remove the file of a commit that is stored now; after another commit only its calls count."""
-        if kept := self._kept.pop(changes.session_id, None):
-            calls, file = kept
-            is_stored = calls <= {call.id for call in changes.artifacts}
-            await asyncio.to_thread(_removed if is_stored else _outdated, file)
+        """Remove the file of a commit that is stored now; after another commit only the calls count."""
+        kept = self._kept.pop(changes.session_id, {})
+        if kept and (first := next(iter(kept))) <= _calls_of(changes):
+            await asyncio.to_thread(_removed, kept.pop(first))
+            self._kept[changes.session_id] = kept
+            return
+        for file in kept.values():
+            await asyncio.to_thread(_outdated, file)
 
     async def store(self, lease: WriterLease) -> None:
         """Store what is kept of the chapter of a new lease.
@@ -88,9 +94,11 @@ class UnstoredCommits:
         Raises StoryEngineError where that has to wait, and releases the lease.
         """
         try:
-            for file in await asyncio.to_thread(self._files, lease.session_id):
-                if kept := await asyncio.to_thread(_read, file):
-                    await self._store(file, kept, lease)
+            files = await asyncio.to_thread(self._files, lease.session_id)
+            while files:
+                if kept := await asyncio.to_thread(_read, files[0]):
+                    await self._store(files, kept, lease)
+                del files[0]
         except BaseException:  # cancelled too: no other code would release the lock
             await lease.aclose()
             raise
@@ -102,7 +110,9 @@ class UnstoredCommits:
             for file in await asyncio.to_thread(list, self._folder.glob(f"{session_id}.*")):
                 await asyncio.to_thread(_removed, file)
 
-    async def _store(self, file: Path, kept: _Kept, lease: WriterLease) -> None:
+    async def _store(self, files: Sequence[Path], kept: _Kept, lease: WriterLease) -> None:
+        """Store the first of the files; the others come after it."""
+        file = files[0]
         calls = {name: rows for name, rows in kept.parameters.items() if name in _CALLS}
         is_next = NO_EPOCH < _epoch_of(file) == lease.epoch - 1
         try:
@@ -112,8 +122,10 @@ class UnstoredCommits:
                     await asyncio.to_thread(_removed, file)
                     return
         except StorageError:
-            # Nothing was written under this lease: the next one has its turn.
-            await asyncio.to_thread(_moved, file, lease.epoch if is_next else NO_EPOCH)
+            # Nothing more is written under this lease: the next one has its turn.
+            for one in files:
+                is_next = NO_EPOCH < _epoch_of(one) == lease.epoch - 1
+                await asyncio.to_thread(_moved, one, lease.epoch if is_next else NO_EPOCH)
             raise
         await asyncio.to_thread(_outdated, file)
 
@@ -135,11 +147,12 @@ class UnstoredCommits:
         return row[0] if row else None
 
     def _files(self, session_id: SessionId) -> list[Path]:
-        """Return the files of a chapter, oldest call first; blocking."""
+        """Return the files of a chapter in the order of their commits, else oldest call first; blocking."""
         if self._folder is None:
             return []
         found = self._folder.glob(f"{session_id}.*.json")
-        return sorted((file for file in found if _NAME.fullmatch(file.name)), key=lambda one: one.name[-41:])
+        named = (file for file in found if _NAME.fullmatch(file.name))
+        return sorted(named, key=lambda one: (_place_of(one), one.name[-41:]))
 
 
 def _read(file: Path) -> _Kept | None:
@@ -156,6 +169,19 @@ def _read(file: Path) -> _Kept | None:
         return None
 
 
+def _named(folder: Path, session: object, epoch: int, place: int, call: object) -> Path:
+    return folder / f"{session}.{epoch}{f'-{place}' if place else ''}.{call}.json"
+
+
+def _calls_of(changes: Changes) -> frozenset[ArtifactId]:
+    return frozenset(call.id for call in changes.artifacts)
+
+
+def _place_of(file: Path) -> int:
+    named = _NAME.fullmatch(file.name)
+    return int(named["place"] or 0) if named else 0
+
+
 def _epoch_of(file: Path) -> int:
     named = _NAME.fullmatch(file.name)
     return int(named["epoch"]) if named else NO_EPOCH
@@ -167,9 +193,9 @@ def _outdated(file: Path) -> None:
 
 
 def _moved(file: Path, epoch: int) -> None:
-    session, _, call, ending = file.name.split(".")
+    session, _, call, _ = file.name.split(".")
     try:
-        file.rename(file.with_name(f"{session}.{epoch}.{call}.{ending}"))
+        file.rename(_named(file.parent, session, epoch, _place_of(file), call))
     except FileNotFoundError:
         log.info("what was kept in %s is stored already", file)
     except OSError as error:

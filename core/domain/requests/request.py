@@ -14,6 +14,7 @@ from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.cost import FREE, Cost
 from core.domain.requests.request_kinds import KIND_SPECS, KindSpec, Level, RequestKind
+from core.domain.requests.retry_policy import REFUSALS
 from core.domain.slot import Slot
 
 
@@ -85,6 +86,11 @@ class RequestBase:
         spec = self.spec
         is_dead = self.state is RequestState.DEAD and spec.again_when_opened
         return is_dead and self.error_code not in spec.retry.waits_for_the_gm
+
+    @property
+    def holds_up(self) -> bool:
+        """Whether others of its kind in its chapter wait until it is retried or dropped."""
+        return self.spec.waits_for_refused and self.has_failed and self.error_code in REFUSALS
 
     @property
     def level(self) -> Level:

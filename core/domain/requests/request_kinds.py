@@ -99,6 +99,8 @@ class KindSpec:
     """Whether a request of the play that a crash interrupted is queued again; otherwise it fails."""
     again_when_opened: bool = False
     """Whether opening its chapter gives background work its tries again once they are used up."""
+    waits_for_refused: bool = False
+    """Whether the requests of a chapter are one work: none begins while one of them was refused."""
     when_stopped: str = ""
     """The message when the program is quit while such a request runs; `{name}` is the character's."""
 
@@ -208,6 +210,7 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         runs_in=_LOCKED,
         retry=_READS_AS_IT_GOES,
         again_when_opened=True,
+        waits_for_refused=True,
     ),
     RequestKind.EMBEDDING: _BesidePlay(
         priority=Level.LOW.first + 40,

@@ -21,6 +21,15 @@ NEEDS_THE_GM: Final = frozenset(
     {ErrorCode.LLM_CANCELLED, ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED}
 )
 """Failures that no automatic retry follows: the GM stopped the call, or has to agree to it first."""
+REFUSALS: Final = frozenset(
+    {
+        ErrorCode.CONSENT_REQUIRED,
+        ErrorCode.CEILING_REACHED,
+        ErrorCode.LLM_AUTH_ERROR,
+        ErrorCode.LLM_CREDIT_EXHAUSTED,
+    }
+)
+"""Failures that the next call would have too, whatever it asks: the GM has to act first."""
 PASSING: Final = frozenset({ErrorCode.LLM_RATE_LIMITED, ErrorCode.LLM_TIMEOUT, ErrorCode.LLM_SERVER_ERROR})
 """Failures of a service that a wait may end."""
 LONGEST_ASKED_FOR: Final = 86_400.0

@@ -14,7 +14,7 @@ from core.config.models.model_config import ModelConfig
 from core.context.visibility import CharacterKnowledge
 from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.requests.request import BackgroundRequest, Request, RequestBase
+from core.domain.requests.request import Artifact, BackgroundRequest, Request, RequestBase
 from core.domain.requests.retry_policy import NEEDS_THE_GM
 from core.domain.slot import Slot
 from core.engine.changes.moves import provenance
@@ -103,6 +103,12 @@ class Calls(ABC):
         made = await self._embeddings.embed_query(text, self._request, QUERY_CALL)
         self.query += made.call_records
         return None if made.vector is None else Meaning(made.vector, model, made.spans)
+
+    def used_beside(self, call_records: CallRecords) -> tuple[Artifact, ...]:
+        """Return the calls on record whose answers were used, of earlier attempts or stored at once."""
+        new = {one.id for one in call_records.artifacts}
+        stored = (one for one in self.call_records.artifacts if one.error_code is None)
+        return (*self.on_record.used, *(one for one in stored if one.call and one.id not in new))
 
     def uncalled(self, error: StoryEngineError) -> CallRecords:
         """Return the provenance of an attempt that ended after its query, before its first call."""
@@ -206,7 +212,8 @@ class KindHandler(ABC, Generic[R, M]):
         """
         try:
             made, call_records = await self.run(job, request)
-            return made, job.calls.query + call_records  # a query that no call for an answer followed
+            records = job.calls.query + call_records  # a query that no call for an answer followed
+            return made, replace(records, used=job.calls.used_beside(records))
         except Exception as bug:
             records = job.calls.call_records
             if self.stores_its_calls or not (records.artifacts or job.calls.query.artifacts):

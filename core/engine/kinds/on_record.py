@@ -1,7 +1,7 @@
 """Answers that are on record: what was paid for is not asked for again (promise 1)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from core.config.models.model_config import ModelConfig
 from core.context.segments import Context
@@ -39,13 +39,18 @@ class AnswersOnRecord:
     _store: SessionStore
     _request: Request
     _chapters: tuple[SessionId, ...] = ()
+    used: list[Artifact] = field(default_factory=list)
+    """The calls whose answers were taken."""
 
     def in_chapters(self, *chapters: SessionId) -> "AnswersOnRecord":
         """Return the answers to all requests of the kind in these chapters; those of the last come first."""
         return replace(self, _chapters=chapters)
 
     async def to(self, context: Context, choice: ModelConfig) -> EarlierAnswer | None:
-        """Return the newest answer to exactly this input that can be read or corrected; None without any."""
+        """Return the newest answer to exactly this input that can be read or corrected; None without any.
+
+        None too where an outcome that was made of such an answer was refused by the store since.
+        """
         request = self._request
         if request.attempts <= 1 and not self._chapters:
             return None
@@ -64,8 +69,11 @@ class AnswersOnRecord:
 
     async def _newest(self, made: Sequence[Artifact]) -> EarlierAnswer | None:
         for call in reversed(made):
+            if call.error_code is ErrorCode.STORAGE_SAVE_FAILED:
+                return None
             if call.output_ref is not None and call.error_code in (None, ErrorCode.LLM_INVALID_JSON):
                 texts = await self._store.contents(call.session_id, [call.output_ref])
+                self.used.append(call)
                 text, is_accepted = texts[call.output_ref], call.error_code is None
                 return EarlierAnswer(text, call.model, call.finish_reason, is_accepted)
         return None

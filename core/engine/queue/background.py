@@ -82,7 +82,12 @@ def next_background(snapshot: Snapshot, now: datetime) -> BackgroundRequest | No
 
 
 def _runnable(snapshot: Snapshot) -> list[BackgroundRequest]:
-    return [one for one in snapshot.background if snapshot.session.state in one.spec.runs_in]
+    held_up = {one.kind for one in snapshot.requests if one.holds_up}
+    return [
+        one
+        for one in snapshot.background
+        if snapshot.session.state in one.spec.runs_in and (one.kind not in held_up or one.is_processing)
+    ]
 
 
 def _is_ready(request: BackgroundRequest, now: datetime) -> bool:

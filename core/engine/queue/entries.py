@@ -14,6 +14,7 @@ from core.domain.session.session_state import SessionState
 from core.storage.queue_store import QueuedRequest
 from core.text.numbers import counted
 
+REFUSED_BEFORE: Final = "the part that was refused"
 _OPENING: Final = "its chapter to be opened"
 _EMBEDDING: Final = "embedding"
 
@@ -45,11 +46,15 @@ def entries_of(
         for one in queued
         if isinstance(one.request, ReplyRequest) and one.request.has_failed
     }
+    refused = {(one.request.session_id, one.request.kind) for one in queued if one.request.holds_up}
     entries: list[QueueEntry] = []
     for one in ordered:
         lane = lane_of(one, choices)
         waits_for = _waits_for(one, now, is_paused=is_paused, is_held_up=one.request.session_id in held_up)
-        if not waits_for and one.request.state is RequestState.PENDING:
+        is_pending = one.request.state is RequestState.PENDING
+        if is_pending and (one.request.session_id, one.request.kind) in refused:
+            waits_for = waits_for or REFUSED_BEFORE
+        if not waits_for and is_pending:
             waits_for = _calls_before(one.request, lane, entries)
         entry = QueueEntry(
             request=one.request, session_title=one.session_title, lane=lane, waits_for=waits_for

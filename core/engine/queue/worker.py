@@ -188,7 +188,7 @@ class Worker(SessionTask):
         failed = Failed(StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, _UNSTORABLE))
         for settled, stored in (
             (outcome, call_records),
-            (failed, call_records.marked(failed.error)),  # an answer that is not to be used again
+            (failed, call_records.refused(request, failed.error, self._writer.clock())),
             (failed, None),
             (failed, CallRecords()),
         ):

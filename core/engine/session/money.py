@@ -4,14 +4,18 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Final
 
 from core.agents.context_builder import Context, ContextBuilder
+from core.domain.agent_role import AgentRole
 from core.domain.bank.item import Item
 from core.domain.errors import ErrorCode
 from core.domain.requests.cost import FREE
+from core.domain.requests.request import BackgroundRequest
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
+from core.engine.kinds.bank.extraction import scans_of
 from core.engine.kinds.narrative import kept_quotes
 from core.engine.recall.asking import RecallRequest
 from core.engine.recall.reading import BankReader
@@ -19,6 +23,20 @@ from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
 from core.ledger.ceilings import CeilingGuard, Reached
 from core.storage.snapshot import Snapshot
+
+MOST_LOOKED_AT: Final = 32
+"""Parts whose inputs are made for the forecast of a reading; each may have the memory of a long chapter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingForecast:
+    """Cost of reading parts of a chapter, without the questions about the findings."""
+
+    parts: int
+    tokens: int
+    """Of all inputs together."""
+    amount: Decimal | None
+    """US dollars at most; None where the price is unknown."""
 
 
 @dataclass(eq=False)
@@ -82,6 +100,31 @@ class Money:
                 return None
             total += forecast
         return total
+
+    async def of_reading(self, requests: Sequence[BackgroundRequest]) -> ReadingForecast:
+        """Return what it costs at most to read parts of the chapter for its memory bank.
+
+        Of many parts some are looked at, from the first to the last, and stand for those beside them.
+        """
+        snapshot = await self._writer.know_memory(is_patient=False)
+        canon = await self._writer.store.canon(snapshot.session.id)
+        choices = self._gateway.choices.for_cast(snapshot.tab1.profiles)
+        choice = choices[AgentRole.CONTEXT_SUMMARY]
+        step = -(-len(requests) // MOST_LOOKED_AT) or 1
+        looked_at = requests[::step]
+
+        def made() -> list[Context]:
+            return [one for request in looked_at for one in scans_of(snapshot, request, choice, canon)]
+
+        contexts = await asyncio.to_thread(made)
+        amounts = [await self._gateway.forecast(context, choices=choices) for context in contexts]
+        known = [amount for amount in amounts if amount is not None]
+        share = Decimal(len(requests)) / (len(looked_at) or 1)
+        return ReadingForecast(
+            parts=len(requests),
+            tokens=round(sum(context.tokens for context in contexts) * share),
+            amount=sum(known, FREE) * share if len(known) == len(amounts) else None,
+        )
 
     def _parts(
         self,

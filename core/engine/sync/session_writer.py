@@ -19,6 +19,8 @@ from core.engine.sync.change_feed import SnapshotDelta, notifications_for, read_
 from core.engine.sync.completion_waiters import CompletionWaiters
 from core.engine.sync.lore_reading import with_lore
 from core.engine.sync.notifications import BankChanged, StorageRecovered, StorageTrouble, WriterChanged
+from core.engine.sync.paid_change import Decide as Decide
+from core.engine.sync.paid_change import PaidChange
 from core.engine.sync.subscriptions import Listeners
 from core.storage.changes import Changes
 from core.storage.session_store import NO_EPOCH, Lease, SessionStore, WriterInfo
@@ -29,26 +31,6 @@ log = logging.getLogger(__name__)
 FIRST_BACKOFF_SECONDS = 0.2
 MAX_BACKOFF_SECONDS = 5.0
 CONTENTS_REMEMBERED = 512
-
-
-Decide = Callable[[Snapshot], Changes]
-
-
-@dataclass(slots=True)
-class PaidChange:
-    """A change with calls in it, which is kept beside the store until it is stored (promise 1)."""
-
-    _store: SessionStore
-    decide: Decide
-    epoch: int = NO_EPOCH
-    """That of the lease under which it is being stored."""
-    decided: Changes | None = None
-    """As it is sent: decided once more it would have other ids, and could be stored twice."""
-
-    async def keep(self, snapshot: Snapshot) -> None:
-        """Keep it as it was decided, or else as it would be decided on a snapshot."""
-        self.decided = self.decided or self.decide(snapshot)
-        await self._store.keep(self.decided, self.epoch, snapshot.session.updated_at)
 
 
 class AppliesChanges(Protocol):
@@ -93,6 +75,8 @@ class SessionWriter:
         """The error for which the holder of the mutex waits."""
         self._is_troubled = asyncio.Event()
         self._tasks: set[asyncio.Task[Changes]] = set()
+        self._paid: PaidChange | None = None
+        """The last change with calls in it; those that wait are stored in the order in which they came."""
         self._stored: dict[object, None] = {}
         """Hashes of stored contents and ids of stored calls, oldest first."""
         self._is_outdated = False
@@ -132,7 +116,9 @@ class SessionWriter:
 
     async def apply_paid(self, decide: Decide) -> Changes:
         """Apply a change with calls in it patiently; what is not stored is kept (promise 1)."""
-        return await self._in_own_task(self._apply_paid(PaidChange(self.store, decide)))
+        before = None if self._paid is None or self._paid.has_ended.is_set() else self._paid
+        self._paid = PaidChange(self.store, decide, before)
+        return await self._in_own_task(self._apply_paid(self._paid))
 
     async def become_writer(self, lease: Lease) -> None:
         """Become the writer: read the session, which no other window can change any more.
@@ -226,8 +212,12 @@ class SessionWriter:
         try:
             return await self._apply(paid.decide, is_patient=True, paid=paid)
         except (SessionLockedError, asyncio.CancelledError):
-            await paid.keep(self.snapshot)
+            await paid.keep_at_end(self.snapshot, NO_EPOCH if self.lease is None else self.lease.epoch)
             raise
+        finally:
+            if not paid.is_kept:
+                paid.before = None  # it is of no use any more, and would keep all that came before
+            paid.has_ended.set()
 
     async def _apply(self, decide: Decide, *, is_patient: bool, paid: PaidChange | None = None) -> Changes:
         async with self._exclusive(is_patient=is_patient):

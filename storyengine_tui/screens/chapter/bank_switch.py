@@ -4,9 +4,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from textual.app import App
 
+from core.domain.requests.cost import FREE
 from core.domain.session.language import LANGUAGES, Language, read_language
+from core.ledger.sums import dollars
 from core.text.cleaning import clean_line
 from core.text.numbers import counted
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 
 if TYPE_CHECKING:
@@ -21,8 +24,23 @@ TOLD_IN: Final = "The language of the story is {} now."
 STOPPED: Final = "This chapter keeps no memory bank now. The items that it has stay, and are not recalled."
 
 
+READ_NOW: Final = "Keep a memory bank, and read {} of the chapter now?"
+COSTS: Final = (
+    "Reading sends about {} tokens, and {}. The findings are then compared with the items, which takes "
+    "further calls. All of it runs in the background; F7, 1 shows it, and c there drops the rest of it."
+)
+COSTS_AT_MOST: Final = "costs up to {}"
+COSTS_UNKNOWN: Final = "the price of the model is unknown"
+READ: Final = "Read"
+
+
 async def keep_bank(app: App[Any], session: "SessionHandle", *, is_on: bool) -> None:
-    """Keep a memory bank of the chapter, or stop. Raises StoryEngineError."""
+    """Keep a memory bank of the chapter, or stop; ask first where reading the chapter costs money.
+
+    Runs in a worker. Raises StoryEngineError.
+    """
+    if is_on and not await _may_cost(app, session):
+        return
     unread = await session.keeping.keep(is_on=is_on)
     if not is_on:
         app.notify(STOPPED, markup=False)
@@ -30,6 +48,23 @@ async def keep_bank(app: App[Any], session: "SessionHandle", *, is_on: bool) -> 
         app.notify(UNREAD.format(counted(unread, "part")), markup=False)
     else:
         app.notify(KEPT, markup=False)
+
+
+async def _may_cost(app: App[Any], session: "SessionHandle") -> bool:
+    """Return whether the chapter may be read at its cost."""
+    to_read = await session.keeping.to_read()
+    if not to_read:
+        return True
+    forecast = await session.money.of_reading(to_read)
+    if forecast.amount == FREE:
+        return True
+    money = COSTS_UNKNOWN if forecast.amount is None else COSTS_AT_MOST.format(dollars(forecast.amount))
+    heading, text = (
+        READ_NOW.format(counted(forecast.parts, "part")),
+        COSTS.format(f"{forecast.tokens:,}", money),
+    )
+    is_wanted = await app.push_screen_wait(ConfirmModal(heading, text, confirm=READ))
+    return bool(is_wanted)
 
 
 class LanguageModal(LineModal):

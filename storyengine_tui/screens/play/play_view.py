@@ -113,6 +113,7 @@ class PlayView:
             "send": self._may_write,
             "mark_here": self._may_write,
             "branch": self.session.prompt_index > 0,
+            "next_input": self.is_playable and not self.is_ended,
             "view_as": self.is_playable and len(self.session.slots) > 1,
             **{action: self._may_write and self.takes.is_offered(action) for action in COMMANDS},
             **{

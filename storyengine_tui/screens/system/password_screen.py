@@ -47,18 +47,21 @@ class PasswordScreen(OverlayScreen[None]):
         if not field.value or field.disabled:
             return
         given, field.value, field.disabled = SecretStr(field.value), "", True
+        is_right = False
         try:
             # In a thread: the hash deliberately takes a tenth of a second.
             await asyncio.to_thread(self._gate.check, given)
+            is_right = True
         except PasswordRefusedError as refused:
             self._say(f"{refused.message} {refused.hint}".strip())
         except OSError as error:
             self._say(f"The try could not be counted, so it was not taken: {error.strerror}.")
-        else:
+        finally:  # whatever went wrong: the next try must be possible
+            if not is_right:
+                field.disabled = False
+                field.focus()
+        if is_right:
             self.dismiss()
-            return
-        field.disabled = False
-        field.focus()
 
     def _say(self, text: str) -> None:
         self.query_one("#said", Static).update(text)

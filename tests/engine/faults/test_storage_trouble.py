@@ -3,10 +3,12 @@
 import asyncio
 import logging
 
+import psycopg
 import pytest
 
 from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedError, StorageError
-from core.domain.requests.request import RequestState
+from core.domain.ids import ArtifactId
+from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
@@ -36,6 +38,8 @@ from tests.engine.windows import (
     set_up,
     window,
 )
+from tests.store.servers import plain_url
+from tests.torture.readers.reader import check_session
 
 pytestmark = pytest.mark.anyio
 
@@ -133,6 +137,61 @@ async def test_a_settlement_that_can_never_be_stored_becomes_a_failure_and_the_s
         await done(session, await session.retry(request.id))
         calls = await store.artifacts(session.id, request_id=request.id)
         assert len(calls) == 2, "an answer that the store refused is not used again"
+
+
+async def test_answers_on_record_whose_outcome_can_never_be_stored_are_not_used_again_for_ever(
+    store: PostgresStore, url: str
+) -> None:
+    """The parts of a chapter are stored as they come: no mark can be put on them afterwards."""
+    refusal = StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)
+    outage = Outage(store)
+    session_id = await playable(store)
+    async with window(outage, None, session_id) as session:
+        await play(session, 1)
+        await session.end_chapter()
+        await session.wait_idle()
+        outage.fail(1, refusal, lambda changes: changes.drafts)
+        request = await session.wait(await session.build_narrative())
+        assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.STORAGE_SAVE_FAILED)
+        first = await answered(store, request)
+        assert first
+        outage.fail(1, refusal, lambda changes: changes.drafts)
+        request = await session.wait(await session.retry(request.id))
+        assert request.state is RequestState.FAILED
+        assert len(await answered(store, request)) == 2 * len(first), "other answers are tried"
+        await done(session, await session.retry(request.id))
+        assert len(await answered(store, request)) == 3 * len(first)
+        assert session.snapshot.draft_count == 1
+    with psycopg.connect(plain_url(url)) as connection:
+        check_session(connection, session_id, may_be_late=True)
+
+
+async def test_an_answer_of_an_earlier_attempt_that_the_store_refuses_is_not_used_once_more(
+    store: PostgresStore,
+) -> None:
+    refusal = StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)
+    outage = Outage(store)
+    session_id = await playable(store)
+    async with window(outage, None, session_id) as session:
+        await play(session, 1)
+        await session.end_chapter()
+        await session.wait_idle()
+        # The parts are stored; their attempt ends without a word of why, as after a crash.
+        outage.fail(4, refusal, lambda changes: [one for one in changes.requests if not one.state.is_open])
+        request = await session.wait(await session.build_narrative())
+        first = await answered(store, request)
+        outage.fail(1, refusal, lambda changes: changes.drafts)
+        request = await session.wait(await session.retry(request.id))
+        assert await answered(store, request) == first, "what is on record is used first"
+        await done(session, await session.retry(request.id))
+        assert len(await answered(store, request)) == 2 * len(first)
+
+
+async def answered(store: PostgresStore, request: Request) -> list[ArtifactId]:
+    """Return the calls of a request that a model has answered."""
+    return [
+        one.id for one in await store.artifacts(request.session_id, request_id=request.id) if one.output_ref
+    ]
 
 
 async def test_not_even_provenance_that_cannot_be_stored_stops_the_session(store: PostgresStore) -> None:

@@ -1,19 +1,25 @@
 """A paid answer that the database does not take before the program ends is stored by the next writer."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from core.agents.assist import AssistRequest, Field, Task
+from core.domain.agent_role import AgentRole
 from core.domain.ids import SessionId
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble
+from core.engine.sync.session_writer import Decide, SessionWriter
+from core.providers.base import Completion, ModelRequest, TextDelta
+from core.providers.scripted.provider import ScriptedProvider
+from core.storage.changes import Changes
 from db.store import PostgresStore, open_store
-from tests.engine.windows import GatedModel, listening, play, playable, streaming, window
+from tests.engine.windows import CHOICES, GatedModel, listening, play, playable, streaming, window
 from tests.store.servers import PlainServer, plain_server, plain_url
 from tests.torture.readers.reader import Reader, check_session
 
@@ -35,6 +41,51 @@ async def opened(plain: PlainServer, folder: Path | None) -> AsyncIterator[Postg
 
 def files(folder: Path) -> list[Path]:
     return sorted((folder / "unstored").glob("*"))
+
+
+ASKED = AssistRequest(task=Task.SUGGEST, field=Field.WORLD, text="A sea of glass.", limit=4_000)
+BESIDE = "work beside the play"
+
+
+class TwoGates(GatedModel):
+    """A model whose reply and whose help beside the play wait, each behind a gate of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(ScriptedProvider())
+        self.gates = {"reply": asyncio.Event(), BESIDE: asyncio.Event()}
+        self.both = asyncio.Event()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
+        self.calls.append(request)
+        if len(self.calls) == 2:
+            self.both.set()
+        answer = self._inner.stream(request)
+        yield await anext(answer)
+        is_reply = request.model == CHOICES[AgentRole.CHARACTER].model
+        await self.gates["reply" if is_reply else BESIDE].wait()
+        async for item in answer:
+            yield item
+
+    async def aclose(self) -> None:
+        for gate in self.gates.values():
+            gate.set()
+
+
+class CountedPaid:
+    """Tells when so many changes with calls in them were to be stored."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+        self.all = asyncio.Event()
+        behind, calls = SessionWriter.apply_paid, 0
+
+        async def apply_paid(writer: SessionWriter, decide: Decide) -> Changes:
+            nonlocal calls
+            calls += 1
+            if calls == count:
+                self.all.set()
+            return await behind(writer, decide)
+
+        monkeypatch.setattr(SessionWriter, "apply_paid", apply_paid)
 
 
 async def end_in_an_outage(plain: PlainServer, folder: Path, monkeypatch: pytest.MonkeyPatch) -> SessionId:
@@ -117,6 +168,40 @@ async def test_a_prompt_that_is_sent_again_has_the_answer_of_which_only_the_call
         assert kept.output_ref is not None
         assert (await store.contents(session_id, [kept.output_ref]))[kept.output_ref].endswith(reply.text)
         assert prompt.text == "One"
+    with psycopg.connect(plain_url(plain.url)) as connection:
+        check_session(connection, session_id)
+
+
+@pytest.mark.parametrize("first", ["reply", BESIDE])
+async def test_two_paid_answers_that_wait_behind_each_other_are_both_kept_whole(
+    plain: PlainServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    model, behind = TwoGates(), CountedPaid(monkeypatch, 2)
+    async with opened(plain, tmp_path) as store:
+        session_id = await playable(store)
+        monkeypatch.setattr("core.engine.session.open_session.CLOSE_TIMEOUT_SECONDS", 0.1)
+        monkeypatch.setattr("core.engine.queue.worker.Worker.patience", 0.1)
+        async with window(store, model, session_id) as session, listening(session) as ears:
+            await streaming(session, ears)
+            await session.background.add(session.assist.new(ASKED))
+            await model.both.wait()
+            await asyncio.to_thread(plain.stop)
+            model.gates[first].set()
+            await ears.hear(StorageTrouble)
+            await model.aclose()
+            await behind.all.wait()
+    assert len(files(tmp_path)) == 2
+    await asyncio.to_thread(plain.start)
+    async with opened(plain, tmp_path) as store:
+        again = GatedModel()
+        again.gate.set()
+        async with window(store, again, session_id) as session:
+            assert not files(tmp_path)
+            await session.wait_idle()
+        assert again.calls == [], "nothing is to be sent again"
+        assert {one.state for one in await store.requests(session_id)} == {RequestState.DONE}
+        assert (await store.load(session_id)).session.prompt_index == 1
+        assert len([one for one in await store.artifacts(session_id) if one.output_ref]) == 3
     with psycopg.connect(plain_url(plain.url)) as connection:
         check_session(connection, session_id)
 

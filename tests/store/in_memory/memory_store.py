@@ -106,7 +106,7 @@ class MemoryStore:
             self.database.create(changes)
         return known or changes.session_id, known is None
 
-    async def keep(self, changes: Changes, epoch: int, since: datetime) -> None:
+    async def keep(self, changes: Changes, epoch: int, since: datetime, *after: Changes) -> None:
         """Keep nothing: what is in memory is gone with the program."""
 
     async def commit(self, changes: Changes, lease: Lease) -> None:

@@ -7,11 +7,13 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
 
 from core.domain.errors import SessionLockedError, StorageError
+from core.domain.ids import ArtifactId
 from core.domain.session.session import Session
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
@@ -19,6 +21,7 @@ from core.storage.changes import Changes
 from core.storage.session_store import NO_EPOCH, Lease
 from db.store import PostgresStore, open_store
 from db.writes.commit_connection import CommitConnection
+from db.writes.unstored import _CHANGED
 from tests.store import chapters
 from tests.store.chapters import locked_session, taken, turn
 
@@ -177,6 +180,66 @@ async def test_a_writer_that_cannot_store_it_yet_holds_no_lock_and_the_next_one_
         lease = await taken(store, session.id)
         assert list(await store.log(session.id)) == list(changes.events)
         assert not files(tmp_path)
+        await lease.aclose()
+
+
+@pytest.mark.parametrize("is_early", [False, True], ids=["in order", "the later call is the older one"])
+@pytest.mark.parametrize("refused", [0, 1, 2])
+async def test_commits_that_wait_behind_each_other_are_stored_whole_in_their_order(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int, is_early: bool
+) -> None:
+    """`refused` is the try at which the connection is lost once while they are stored; 0 for none."""
+    async with start(url, tmp_path) as store:
+        session, lease = await locked_session(store)
+        first = turn(session)
+        moved = replace(first.session or session, updated_at=chapters.NOW + timedelta(minutes=1))
+        first = replace(first, session=moved)
+        second = turn(moved)
+        if is_early:
+            early = replace(second.artifacts[0], id=ArtifactId(UUID("00000000-0000-7000-8000-000000000001")))
+            second = replace(second, artifacts=(early,))
+        await fail(store, first, lease)
+        await store.keep(second, lease.epoch, moved.updated_at, first)
+        await lease.aclose()
+        send, tries = store._unstored._send, 0
+
+        async def lose_one(write: Any) -> tuple[Any, ...]:
+            nonlocal tries
+            tries += write[0] != _CHANGED
+            if write[0] != _CHANGED and tries == refused:
+                raise psycopg.OperationalError("the connection is lost")
+            return await send(write)
+
+        monkeypatch.setattr(store._unstored, "_send", lose_one)
+        if refused:
+            with pytest.raises(StorageError):
+                await store.acquire(session.id, "test")
+        lease = await taken(store, session.id)
+        assert not files(tmp_path)
+        assert list(await store.log(session.id)) == [*first.events, *second.events]
+        assert (await store.load(session.id)).session.prompt_index == 2
+        await lease.aclose()
+
+
+async def test_of_commits_behind_one_that_was_superseded_the_calls_alone_are_stored(
+    url: str, tmp_path: Path
+) -> None:
+    async with start(url, tmp_path) as store:
+        session, lease = await locked_session(store)
+        first = await called(store, session, lease)
+        moved = replace(first.session or session, updated_at=chapters.NOW + timedelta(minutes=1))
+        first = replace(first, session=moved)
+        second = await called(store, moved, lease)
+        await fail(store, first, lease)
+        await store.keep(second, lease.epoch, moved.updated_at, first)
+        await store.commit(Changes(session_id=session.id, unsent={Slot.RED: "Something else"}), lease)
+        await lease.aclose()
+        lease = await taken(store, session.id)
+        assert not files(tmp_path)
+        assert not await store.log(session.id)
+        assert {one.id for one in await store.artifacts(session.id)} == {
+            one.id for one in (*first.artifacts, *second.artifacts)
+        }
         await lease.aclose()
 
 

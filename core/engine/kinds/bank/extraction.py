@@ -30,10 +30,11 @@ from core.domain.agent_role import AgentRole
 from core.domain.bank.details import NAMED, ItemKind
 from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
+from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import BackgroundRequest
 from core.domain.story.event import Event
 from core.engine.changes.moves import given_up
-from core.engine.kinds.bank.nearest import EarlierBank, Neighbours, earlier_bank
+from core.engine.kinds.bank.nearest import Neighbours, earlier_bank
 from core.engine.kinds.bank.requests import analysed_for, mark_of, named_by
 from core.engine.kinds.bank.sorting import Sorted, Sorter
 from core.engine.kinds.base import BackgroundHandler, Job, called_with
@@ -153,19 +154,13 @@ class _Work:
         setup = scan.setup_of(self.choice)
         found: list[Sorted] = []
         for part in scan.parts_of(setup, self.knowledge, self.analysed, self.known):
-            for context in self._contexts(setup, part):
+            for context in _contexts(setup, self.knowledge, part, self.known):
                 found.append(await self.asking.ask(context, partial(self._scanned, part)))
         doubtful = [question for one in found for question in one.doubtful]
         changing = [question for one in found for question in one.changing]
         changing += await self._matched(doubtful)
         await self._updated(changing)
         return self.sorter.made
-
-    def _contexts(self, setup: AgentSetup, part: ScanPart) -> Iterator[Context]:
-        if self.choice.style is PromptStyle.SMALL:
-            yield from small_scan.contexts_of(setup, self.knowledge, part, self.known)
-        else:
-            yield scan.scan_context(setup, self.knowledge, part, self.known)
 
     async def _scanned(self, part: ScanPart, text: str) -> tuple[Sorted, tuple[str, ...]]:
         """Return the proved findings, sorted, and notes on the unused ones."""
@@ -206,6 +201,43 @@ class _Work:
             await self.asking.ask(compare.update_context(setup, asked), partial(read, asked))
 
 
+def scans_of(
+    snapshot: Snapshot, request: BackgroundRequest, choice: ModelConfig, canon: Sequence[Event]
+) -> list[Context]:
+    """Return the inputs with which a request that waits will read its chunk, as far as they are known now.
+
+    Names of people and places from the parts before are left out, and so are questions about the findings.
+    """
+    chunk = request.prompts
+    if chunk is None:
+        return []
+    events = [one for one in canon if max(0, chunk.first - BEFORE) <= one.prompt_index <= chunk.last]
+    knowledge, analysed = _analysed(snapshot, request, chunk, events)
+    known = _known(snapshot, request, (), knowledge.events)
+    setup = scan.setup_of(choice)
+    parts = scan.parts_of(setup, knowledge, analysed, known)
+    return [context for part in parts for context in _contexts(setup, knowledge, part, known)]
+
+
+def _contexts(setup: AgentSetup, knowledge: Knowledge, part: ScanPart, known: Known) -> Iterator[Context]:
+    if setup.style is PromptStyle.SMALL:
+        yield from small_scan.contexts_of(setup, knowledge, part, known)
+    else:
+        yield scan.scan_context(setup, knowledge, part, known)
+
+
+def _analysed(
+    snapshot: Snapshot, request: BackgroundRequest, chunk: PromptRange, events: Sequence[Event]
+) -> tuple[Knowledge, tuple[Event, ...]]:
+    """Return what is given about a chunk, and the events that are read in it.
+
+    A request hashes all played events; those that the GM marked as never sent are not analysed.
+    """
+    blocks = [block for block in snapshot.blocks if block.last < chunk.first]
+    knowledge = snapshot.known_to_all_of(request.audience, blocks, events)
+    return knowledge, analysed_for(request.audience, chunk, knowledge.events)
+
+
 def _in_parts(setup: AgentSetup, rest: Sequence[Comparison]) -> Iterator[Sequence[Comparison]]:
     """Yield questions in parts, each with as many as fit into one input."""
     while rest:
@@ -220,17 +252,15 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
     if not session.keeps_bank or chunk is None or session.prompt_index < chunk.last:
         return None
     events = await job.store.canon(session.id, first=max(0, chunk.first - BEFORE), last=chunk.last)
-    blocks = [block for block in snapshot.blocks if block.last < chunk.first]
-    knowledge = snapshot.known_to_all_of(request.audience, blocks, events)
-    # A request hashes all played events; those that the GM marked as never sent are not analysed.
     is_as_asked = mark_of(analysed_for(request.audience, chunk, events)) == request.text
-    analysed = analysed_for(request.audience, chunk, knowledge.events)
+    knowledge, analysed = _analysed(snapshot, request, chunk, events)
     if not analysed or not is_as_asked or await _was_read(job, request):
         return None
     items = await job.store.bank.items(session.id)
     taken_out = await job.store.bank.taken_out(session.id)
     book = await earlier_bank(job, request.audience)
-    known = _known(job, request, items, book, knowledge.events)
+    known_items = (*reversed(items), *(one.item for one in reversed(book.named)))
+    known = _known(snapshot, request, known_items, knowledge.events)
     sorter = await asyncio.to_thread(Sorter, request.audience, items, taken_out)
     await asyncio.to_thread(sorter.know_earlier, book.named, book.taken_out)
     choice, _ = called_with(job, AgentRole.CONTEXT_SUMMARY, None, request.model)
@@ -277,13 +307,13 @@ async def _was_read(job: Job, request: BackgroundRequest) -> bool:
 
 
 def _known(
-    job: Job, request: BackgroundRequest, items: Sequence[Item], book: EarlierBank, events: Sequence[Event]
+    snapshot: Snapshot, request: BackgroundRequest, items: Sequence[Item], events: Sequence[Event]
 ) -> Known:
-    """Return the names of the cast, and of people and places that the audience may know, newest first."""
-    session, cast = job.snapshot.session, job.snapshot.cast
+    """Return the names of the cast, and of people and places that the audience may know, of these items."""
+    session, cast = snapshot.session, snapshot.cast
     own = {name: slot for slot, name in session.roster}
     names: dict[ItemKind, dict[str, None]] = {kind: {} for kind in NAMED}
-    for item in (*reversed(items), *(one.item for one in reversed(book.named))):
+    for item in items:
         if item.kind in NAMED and item.label.includes(request.audience):
             names[item.kind][item.name] = None
     people, places = (tuple(names[kind]) for kind in NAMED)

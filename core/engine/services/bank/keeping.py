@@ -18,7 +18,7 @@ from core.engine.changes.moves import given_up, move, with_all_tries
 from core.engine.kinds.bank.requests import Named, extractions, is_extraction, named_by
 from core.engine.queue.background import BackgroundWorker
 from core.engine.recall.reading import chapters_of
-from core.engine.sync.session_writer import SessionWriter
+from core.engine.sync.session_writer import Decide, SessionWriter
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
@@ -72,15 +72,22 @@ class BankKeeping:
         """The requests that are to be read for the bank or are being read, oldest first."""
         return tuple(one for one in self._writer.snapshot.background if is_extraction(one))
 
-    async def keep(self, *, is_on: bool) -> int:
-        """Keep a bank from here on, or stop; return how many parts of the chapter wait to be read."""
+    async def to_read(self) -> tuple[BackgroundRequest, ...]:
+        """Return what would be read if the bank were switched on now. Raises StoryEngineError."""
+        changes = (await self._decision(is_on=True))(self._writer.snapshot)
+        return tuple(filter(is_extraction, changes.requests))
+
+    async def _decision(self, *, is_on: bool) -> Decide:
         if is_on:
             await self._writer.know_memory(is_patient=False)
             events, read = await material(self._writer.store, self._writer.snapshot.session.id)
         else:
             events, read = (), ()
-        decide = partial(keep_bank, now=self._writer.clock(), is_on=is_on, events=events, read=read)
-        await self._writer.apply(decide)
+        return partial(keep_bank, now=self._writer.clock(), is_on=is_on, events=events, read=read)
+
+    async def keep(self, *, is_on: bool) -> int:
+        """Keep a bank from here on, or stop; return how many parts of the chapter wait to be read."""
+        await self._writer.apply(await self._decision(is_on=is_on))
         if is_on:
             await self._make_vectors()  # Here: no reply waits for the bank as long as making room may take.
         else:
@@ -94,9 +101,9 @@ class BankKeeping:
         await self._writer.apply(lambda snapshot: set_language(snapshot, language, now))
 
     async def wait_until_read(self) -> None:
-        """Return when nothing waits to be read, or what waits has failed."""
-        while unread := self.unread:
-            await self._writer.waiters.wait(unread[0].id)
+        """Return when nothing is left to be read, or the rest has failed or waits for the GM."""
+        while self.unread and not any(one.holds_up for one in self._writer.snapshot.requests):
+            await self._writer.waiters.wait_for_any()
 
 
 async def material(store: SessionStore, session_id: SessionId) -> tuple[Sequence[Event], Named]:

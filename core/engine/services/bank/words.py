@@ -9,9 +9,13 @@ from core.text.numbers import counted
 
 def failed_in_words(requests: Iterable[Request]) -> str:
     """Return which work for a bank failed and is not retried automatically; empty if none did."""
+    requests = tuple(requests)
     failed = [one.kind for one in requests if one.has_failed]
     parts = failed.count(RequestKind.EXTRACTION)
     unread = f"{counted(parts, 'part')} could not be read" if parts else ""
+    if any(one.kind is RequestKind.EXTRACTION and one.holds_up for one in requests):
+        waiting = sum(one.kind is RequestKind.EXTRACTION and one.state.is_open for one in requests)
+        unread += f" and {waiting:,} {'waits' if waiting == 1 else 'wait'} for it" if waiting else ""
     unmade = "vectors not made" if RequestKind.EMBEDDING in failed else ""
     return ", ".join(filter(None, (unread, unmade)))
 

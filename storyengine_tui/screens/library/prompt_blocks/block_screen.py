@@ -9,7 +9,13 @@ from textual.content import Content
 from textual.widgets import Input, Select, Static
 
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
-from core.domain.session.prompt_block import LONGEST_BLOCK_NAME, LONGEST_PROMPT_BLOCK, BlockPlace, PromptBlock
+from core.domain.session.prompt_block import (
+    LONGEST_BLOCK_NAME,
+    LONGEST_PROMPT_BLOCK,
+    BlockPlace,
+    PromptBlock,
+    PromptBlocks,
+)
 from core.domain.session.state_machine import Command
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.chapter.workspace import Workspace
@@ -26,11 +32,15 @@ PLACES: tuple[tuple[str, BlockPlace], ...] = (
     ("with the material, in front of it", BlockPlace.MATERIAL),
 )
 SWITCHED_OFF = "Stored, and switched off:"
+NEW_NAME = "New block"
 GONE = "This block was deleted in another window; copy what you need."
 
 
 class BlockScreen(AutosavedScreen):
-    """Edits one block; Esc goes back, and asks where a field cannot be stored."""
+    """Edits one block; Esc goes back, and asks where a field cannot be stored.
+
+    A new block has no id yet, and is added with the first edit: Esc before that adds none.
+    """
 
     CSS_PATH = "prompt_blocks.tcss"
     HELP = (
@@ -40,16 +50,24 @@ class BlockScreen(AutosavedScreen):
 
     _text = getters.query_one("#text", CappedTextArea)
 
-    def __init__(self, workspace: Workspace, session: SessionHandle, block_id: int) -> None:
+    def __init__(self, workspace: Workspace, session: SessionHandle, block_id: int | None) -> None:
         super().__init__(workspace, session)
         self._block_id = block_id
 
+    @property
+    def _known(self) -> PromptBlock | None:
+        """The block as it is stored, or as a new one begins; None for one that was deleted."""
+        if self._block_id is None:
+            return PromptBlock(id=0, name=NEW_NAME)
+        return self._session.snapshot.prompt_blocks.find(self._block_id)
+
+    @property
+    def _block(self) -> PromptBlock:
+        return self._known or PromptBlock(id=self._block_id or 0, name="?")
+
     def compose(self) -> ComposeResult:
         """Compose the fields over the text."""
-        block = self._session.snapshot.prompt_blocks.find(self._block_id) or PromptBlock(
-            id=self._block_id, name="?"
-        )
-        typed = TypedBlock.of(block, self._session.snapshot.session)
+        typed = TypedBlock.of(self._block, self._session.snapshot.session)
         yield Static("Prompt block", id="heading", markup=False)
         name = FormField(typed.name, compact=True, max_length=LONGEST_BLOCK_NAME, id="name")
         yield labelled("Name", name)
@@ -110,20 +128,31 @@ class BlockScreen(AutosavedScreen):
         """Store what can be stored; what leaves no room for the model is stored switched off."""
         snapshot = self._session.snapshot
         blocks = snapshot.prompt_blocks
-        before = blocks.find(self._block_id)
+        before = self._known
         if before is None:
             raise IllegalCommandError(GONE)
         made, _ = self._typed.put_into(before, blocks, snapshot.session, snapshot.cast.other_names)
         if made == before:
             return
         try:
-            await self._session.edits.change_prompt_blocks(lambda now: now.with_block(made))
+            await self._put(made)
         except StoryEngineError as error:
             if error.code is not ErrorCode.LIMIT_EXCEEDED or not made.is_on:
                 raise
-            off = replace(made, is_on=False)
-            await self._session.edits.change_prompt_blocks(lambda now: now.with_block(off))
+            await self._put(replace(made, is_on=False))
             self._say(f"{SWITCHED_OFF} {error.message}", error.hint, Tone.WARNING)
+
+    async def _put(self, block: PromptBlock) -> None:
+        block_id = self._block_id
+
+        def put(now: PromptBlocks) -> PromptBlocks:
+            nonlocal block_id
+            if self._block_id is None:
+                block_id = now.next_id
+            return now.with_block(block if block_id is None else replace(block, id=block_id))
+
+        await self._session.edits.change_prompt_blocks(put)
+        self._block_id = block_id
 
     @property
     def _loss(self) -> str:
@@ -132,9 +161,8 @@ class BlockScreen(AutosavedScreen):
     @property
     def _problem(self) -> str:
         snapshot = self._session.snapshot
-        block = snapshot.prompt_blocks.find(self._block_id) or PromptBlock(id=self._block_id, name="?")
         return self._typed.put_into(
-            block, snapshot.prompt_blocks, snapshot.session, snapshot.cast.other_names
+            self._block, snapshot.prompt_blocks, snapshot.session, snapshot.cast.other_names
         )[1]
 
     @on(CappedTextArea.Edited)

@@ -102,7 +102,6 @@ NONE_YET = (
     "This chapter has no prompt blocks: every agent is given the built-in rules alone.\n\n"
     "n writes one; s offers sixteen to begin with, all switched off."
 )
-NEW_NAME = "New block"
 OF_ANOTHER = "–"
 """Shown instead of “on” for a block that only other variants use."""
 _NAME_WIDTH = 17
@@ -207,7 +206,7 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
         if self.chosen is not None:
             self._open(self.chosen.id)
 
-    def _open(self, block_id: int) -> None:
+    def _open(self, block_id: int | None) -> None:
         if self.is_active:  # Enter may come twice.
             self.app.push_screen(BlockScreen(self._workspace, self._session, block_id))
 
@@ -223,19 +222,8 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
             self._change(switch)
 
     def action_add(self) -> None:
-        """Begin a new block, and edit it."""
-        self.do_once(self._add())
-
-    async def _add(self) -> None:
-        block = PromptBlock(id=0, name=NEW_NAME)
-
-        def add(blocks: PromptBlocks) -> PromptBlocks:
-            nonlocal block
-            block = replace(block, id=blocks.next_id)
-            return blocks.with_block(block)
-
-        await self._session.edits.change_prompt_blocks(add)
-        self._open(block.id)
+        """Edit a new block, which is stored with the first edit."""
+        self._open(None)
 
     def action_drop(self) -> None:
         """Delete the block under the cursor, after a question."""

@@ -44,7 +44,7 @@ async def test_a_part_that_is_read_late_replaces_nothing_that_was_played_after_i
     later = fact(prompt=4, name="The key of brass", text="The brass key is under the mill, a thief knows.")
     made = room(
         scan(last="4)", facts=[later]),
-        scan(fields={"fault": Fault.AUTH, "times": 1}),
+        scan(fields={"fault": Fault.REQUEST_ERROR, "times": 1}),
         scan(facts=[fact(prompt=3)]),
         answer("bank_match", {"n1": "a"}),
         answer("bank_update", {"n1": {"change": "contradicts", "text": "The key lies under the mill."}}),

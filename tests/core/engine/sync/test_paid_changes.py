@@ -30,7 +30,7 @@ class Paid:
         self.decided.append(commands.save_unsent(snapshot, Slot.RED, text))
         return self.decided[-1]
 
-    async def _keep(self, changes: Changes, epoch: int, since: datetime) -> None:
+    async def _keep(self, changes: Changes, epoch: int, since: datetime, *_: Changes) -> None:
         self.kept.append((changes, epoch))
 
 

@@ -89,6 +89,27 @@ async def test_tries_at_the_screen_and_at_the_command_line_are_counted_together(
         assert pilot.app.screen.query_one("#password", Input).value == ""
 
 
+async def test_a_try_that_ends_with_an_error_of_the_program_is_followed_by_the_next_one(
+    locked: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError("no room for the hash")
+
+    app = locked.app()
+    async with app.run_test() as pilot:
+        await asked(pilot)
+        screen = app.screen
+        assert isinstance(screen, PasswordScreen)
+        await pilot.press("x")
+        with monkeypatch.context() as patched:
+            patched.setattr(PasswordGate, "check", fail)
+            with pytest.raises(MemoryError):
+                await screen._try()
+        await pilot.press(*PASSWORD, "enter")
+        await opened(pilot)
+        await app.close_everything()
+
+
 async def test_without_a_password_no_password_is_asked_for(desktop: Desktop) -> None:
     app = desktop.app()
     async with app.run_test() as pilot:

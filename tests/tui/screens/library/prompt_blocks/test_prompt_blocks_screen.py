@@ -141,9 +141,21 @@ async def test_keys_that_come_while_a_block_is_stored_count_and_switch_add_and_d
         await pilot.press("right", "enter")
         await until(pilot, lambda: session.snapshot.prompt_blocks.find(2) is None)
         await until(pilot, lambda: rows(screen)[0][2] == "The house")
+        # A new block of which nothing is typed is none.
+        before = session.snapshot.prompt_blocks
         await pilot.press("n")
         await editor_shown(pilot)
-        assert session.snapshot.prompt_blocks.find(2) == PromptBlock(id=2, name="New block")
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert session.snapshot.prompt_blocks == before
+        await pilot.press("n")
+        await editor_shown(pilot)
+        await pilot.press("x", "y")
+        await until(pilot, partial(_has_text, session, 2, "xy"))
+        await pilot.press("z", "escape")
+        await until(pilot, lambda: app.screen is screen)
+        made = PromptBlock(id=2, name="New block", text="xyz")
+        assert session.snapshot.prompt_blocks == before.with_block(made)
 
 
 def _text(session: SessionHandle, number: int) -> str:
@@ -364,8 +376,10 @@ async def test_one_block_is_opened_or_begun_for_a_key_that_comes_twice_and_quitt
         screen.action_add()
         screen.action_add()
         await editor_shown(pilot)
-        await until(pilot, lambda: screen.query_one(DataTable).row_count == len(BLOCKS.blocks) + 1)
+        await pilot.pause()
         assert sum(isinstance(one, BlockScreen) for one in app.screen_stack) == 1
+        await pilot.press("x")
+        await until(pilot, lambda: screen.query_one(DataTable).row_count == len(BLOCKS.blocks) + 1)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
         # Quitting stores what was typed just now.

@@ -1,0 +1,109 @@
+"""At a ceiling, one part of a long chapter is refused for its memory bank, and the others wait for it."""
+
+from decimal import Decimal
+
+import pytest
+
+from core.domain.errors import ErrorCode
+from core.domain.requests.cost import FREE, UnitPrices
+from core.domain.requests.request import RequestState
+from core.engine.services.bank.words import failed_in_words
+from core.engine.session.session_handle import SessionHandle
+from core.ledger.ceilings import Ceilings
+from core.ledger.prices import PriceBook
+from core.providers.scripted.script import Fault
+from tests.core.rooms.bank_room import answer, calls, extractions, fact, items, read, room, scan
+from tests.core.rooms.room import Room
+from tests.core.rooms.takes_model import play
+
+pytestmark = pytest.mark.anyio
+
+OWN = UnitPrices(input=Decimal(1), output=Decimal(2))
+DONE, FAILED, PENDING = RequestState.DONE, RequestState.FAILED, RequestState.PENDING
+
+
+async def played(made: Room) -> Room:
+    """Play three parts in a chapter that keeps no bank; from then on all calls have a price."""
+    async with made.opened() as session:
+        await play(session, *(f"{number}?" for number in range(1, 10)))
+        await session.wait_idle()
+    prices = PriceBook({choice.model: OWN for choice in made.choices.values()})
+    made.options = {"prices": prices, "ceilings": Ceilings(chapter=Decimal("0.000001"))}
+    return made
+
+
+async def states(session: SessionHandle) -> list[RequestState]:
+    return [one.state for one in await extractions(session)]
+
+
+async def test_a_ceiling_leaves_one_refused_part_which_takes_up_the_others_once_it_is_retried() -> None:
+    made = await played(room(scan(facts=[fact()]), keeps_bank=False))
+    async with made.opened() as session:
+        assert await session.keeping.keep(is_on=True) == 3
+        await read(session)
+        assert await states(session) == [FAILED, PENDING, PENDING]
+        assert failed_in_words(session.snapshot.requests) == "1 part could not be read and 2 wait for it"
+        [refused] = await calls(session)
+        assert refused.error_code is ErrorCode.CEILING_REACHED
+    made.options["ceilings"] = None
+    async with made.opened() as session:
+        await read(session)
+        assert await states(session) == [FAILED, PENDING, PENDING], "the GM has not said so yet"
+        await session.background.retry((await extractions(session))[0].id)
+        await read(session)
+        assert await states(session) == [DONE, DONE, DONE]
+        assert await items(session)
+
+
+async def test_the_next_part_is_asked_about_where_the_refused_one_is_dropped() -> None:
+    made = await played(room(scan(), keeps_bank=False))
+    async with made.opened() as session:
+        await session.keeping.keep(is_on=True)
+        await read(session)
+        first, second, third = await extractions(session)
+        await session.background.stop(first.id)
+        await session.wait(second.id)
+        assert await states(session) == [RequestState.CANCELLED, FAILED, PENDING]
+        await session.background.retry(third.id)
+        assert await states(session) == [RequestState.CANCELLED, FAILED, PENDING]
+
+
+async def test_a_wrong_key_refuses_one_part_and_an_answer_of_no_use_holds_up_none() -> None:
+    for fault, expected in (
+        (Fault.AUTH, [FAILED, PENDING, PENDING]),
+        (Fault.INVALID_JSON, [FAILED, DONE, DONE]),
+    ):
+        times = 1 if fault is Fault.AUTH else 2
+        made = await played(room(answer("bank_scan", fault=fault, times=times), scan(), keeps_bank=False))
+        made.options = {}
+        async with made.opened() as session:
+            await session.keeping.keep(is_on=True)
+            await read(session)
+            assert await states(session) == expected
+
+
+async def test_what_reading_costs_is_known_before_and_of_many_parts_some_stand_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = await played(room(scan(), keeps_bank=False))
+    made.options["ceilings"] = None
+    async with made.opened() as session:
+        to_read = await session.keeping.to_read()
+        assert not session.snapshot.background, "nothing begins by asking"
+        forecast = await session.money.of_reading(to_read)
+        monkeypatch.setattr("core.engine.session.money.MOST_LOOKED_AT", 1)
+        guessed = await session.money.of_reading(to_read)
+        await session.keeping.keep(is_on=True)
+        await read(session)
+        sent = [one for one in await calls(session) if one.error_code is None]
+        assert len(to_read) == forecast.parts == guessed.parts == 3
+        assert forecast.amount is not None
+        assert guessed.amount is not None
+        assert forecast.amount >= sum(one.cost.amount for one in sent if one.cost and one.cost.amount)
+        assert abs(guessed.tokens - forecast.tokens) <= forecast.tokens / 3
+
+
+async def test_nothing_to_read_costs_nothing() -> None:
+    async with room(keeps_bank=False).opened() as session:
+        forecast = await session.money.of_reading(await session.keeping.to_read())
+        assert (forecast.parts, forecast.tokens, forecast.amount) == (0, 0, FREE)
