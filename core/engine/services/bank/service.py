@@ -10,7 +10,7 @@ from typing import Final
 
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
-from core.domain.bank.matching import alike
+from core.domain.bank.matching import AlikeByWords
 from core.domain.clock import Clock
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.ids import ItemId, SessionId
@@ -143,9 +143,10 @@ class Bank:
 
         By names and words, and by the meanings that are stored; no model is asked.
         """
-        items = await self.items()
-        near = await self._store.near_items(self._session_id)
-        return await asyncio.to_thread(alike, items, near)
+        words = asyncio.to_thread(AlikeByWords, await self.items())
+        # The server compares meanings while a thread compares words.
+        by_words, near = await asyncio.gather(words, self._store.near_items(self._session_id))
+        return await asyncio.to_thread(by_words.groups, near)
 
     async def add(self, session: Session, added: changes.NewItem) -> Item:
         """Add an item of the GM's own, for those in its label."""
