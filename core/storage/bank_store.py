@@ -118,6 +118,11 @@ class BankStore(Protocol):
     ) -> Sequence[Item]:
         """Return every version of these items, or of all, by item, oldest version first."""
 
+    async def versions(
+        self, session_id: SessionId, keys: Sequence[tuple[ItemId, int]]
+    ) -> Mapping[tuple[ItemId, int], Item]:
+        """Return these versions of items, by item and number; what is not there is left out."""
+
     async def accesses(self, session_id: SessionId) -> Mapping[ItemId, ItemAccess]:
         """Return which items this chapter recalled."""
 

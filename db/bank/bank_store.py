@@ -13,7 +13,6 @@ from sqlalchemy import (
     all_,
     any_,
     bindparam,
-    cast,
     exists,
     func,
     literal,
@@ -29,7 +28,7 @@ from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.storage.bank_store import Drawn, EarlierChapter, Names, Respell, Sheets
-from db.bank.item_reader import ItemReader
+from db.bank.item_reader import ItemReader, version_texts
 from db.bank.names import NameReader
 from db.bank.parameters import array_of, key_of, time_of
 from db.bank.recall import RecallResult, drawn_of, meaning_statement, told_statement, told_values, values_of
@@ -132,15 +131,19 @@ class PostgresBank:
         self, session_id: SessionId, item_ids: Collection[ItemId] | None = None
     ) -> Sequence[Item]:
         """Return every version of items; see `BankStore.history`."""
-        content = BANK_REVISION.c.content
-        texts: list[Any] = [cast(content.op("-")("details"), Text), cast(content["details"], Text)]
-        query = select(*texts).where(BANK_REVISION.c.session_id == session_id)
+        query = select(*version_texts()).where(BANK_REVISION.c.session_id == session_id)
         if item_ids is not None:
             query = query.where(BANK_REVISION.c.item_id.in_(list(item_ids)))
         query = query.order_by(BANK_REVISION.c.item_id, BANK_REVISION.c.version)
         rows = await self._rows(query)
         # A chapter may have thousands, and the reading of one of them takes some time.
         return await asyncio.to_thread(lambda: [to_version(*row) for row in rows])
+
+    async def versions(
+        self, session_id: SessionId, keys: Sequence[tuple[ItemId, int]]
+    ) -> Mapping[tuple[ItemId, int], Item]:
+        """Return versions of items; see `BankStore.versions`."""
+        return await self._items.versions(session_id, keys)
 
     async def accesses(self, session_id: SessionId) -> Mapping[ItemId, ItemAccess]:
         """Return which items this chapter recalled, by their ids."""

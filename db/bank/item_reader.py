@@ -3,8 +3,9 @@
 Of two inputs in a row most recall the same, and those of several characters at one prompt hardly differ.
 """
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
@@ -14,10 +15,11 @@ from sqlalchemy import Select, select
 from sqlalchemy.dialects.postgresql import JSONB
 
 from core.domain.bank.item import Item
+from core.domain.ids import ItemId, SessionId
 from db.bank.parameters import array_of, key_of, rows_of, time_of
 from db.bank.recall_connection import RecallConnection, together
-from db.rows.bank_mapping import to_item_of_texts
-from db.tables import BANK_ITEM
+from db.rows.bank_mapping import to_item_of_texts, to_version
+from db.tables import BANK_ITEM, BANK_REVISION
 
 MOST_KEPT: Final = 10_000
 """Items that are kept, of some 1,300 bytes each."""
@@ -67,6 +69,20 @@ class ItemReader:
             items = [read.get(row[0], item) for row, item in zip(found, items, strict=True)]
         return items
 
+    async def versions(
+        self, session_id: SessionId, keys: Sequence[tuple[ItemId, int]]
+    ) -> Mapping[tuple[ItemId, int], Item]:
+        """Return versions of items of a chapter; see `BankStore.versions`."""
+        found: dict[tuple[ItemId, int], Item] = {}
+        for first in range(0, len(keys), _AT_ONCE):
+            part = keys[first : first + _AT_ONCE]
+            ids, numbers = array_of(one.hex for one, _ in part), array_of(number for _, number in part)
+            asked = {"session": session_id, "ids": ids, "numbers": numbers}
+            rows = await self._connection.tuples(_VERSIONS, asked, by_index=None)
+            made = await asyncio.to_thread(_made, rows)
+            found |= {(one.id, one.version): one for one in made}
+        return found
+
     async def _read(self, keys: Sequence[bytes], *, in_halves: bool) -> dict[bytes, Item]:
         """Read items by their keys, and keep them.
 
@@ -94,6 +110,10 @@ class ItemReader:
         return items
 
 
+def _made(rows: Iterable[tuple[str, str]]) -> list[Item]:
+    return [to_version(*row) for row in rows]
+
+
 @lru_cache(maxsize=256)
 def _chapter_of(key: bytes) -> UUID:
     """Return the id of a chapter, the same object for its items: two ids take long to compare."""
@@ -116,4 +136,26 @@ def _items() -> Select[Any]:
     return select(item).select_from(asked.join(item, sa.true()))
 
 
+def version_texts() -> Sequence[Any]:
+    """Return the columns of a version that `to_version` reads."""
+    content = BANK_REVISION.c.content
+    details = sa.cast(content["details"], sa.Text).label("details")
+    return sa.cast(content.op("-")("details"), sa.Text).label("content"), details
+
+
+def _versions() -> Select[Any]:
+    """Return the query for versions of items of a chapter."""
+    asked = rows_of("asked", ("item_id", "ids", sa.Uuid()), ("version", "numbers", sa.Integer()))
+    then = BANK_REVISION.c
+    version = (
+        select(*version_texts())
+        .where(then.session_id == sa.bindparam("session", type_=sa.Uuid))
+        .where(then.item_id == asked.c.item_id, then.version == asked.c.version)
+        .offset(0)  # each by its key, however many there are in all
+        .lateral("version")
+    )
+    return select(version).select_from(asked.join(version, sa.true()))
+
+
 _ITEMS: Final = _items()
+_VERSIONS: Final = _versions()

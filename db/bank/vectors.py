@@ -234,25 +234,31 @@ def pairs(session_id: SessionId) -> sa.Select[Any]:
     vector, item = BANK_VECTOR.c, BANK_ITEM.c
     is_of_it = (vector.session_id == item.session_id) & (vector.item_id == item.item_id)
     is_of_it &= _is_of_its_words(vector, item)
+    alike = (item.kind, item.label, func.coalesce(item.about, 0), vector.model)
+    length = func.vector_dims(vector.embedding)
     newest = (
-        select(item.item_id, item.kind, item.label, item.about, vector.model, vector.embedding)
+        select(item.item_id, *alike, length, vector.embedding)
         .join_from(BANK_ITEM, BANK_VECTOR, is_of_it)
         .where(item.session_id == session_id, counts(item))
         .order_by(item.prompt_index.desc(), item.item_id)
         .limit(MOST_PAIRED)
-        .cte("newest")
+        .subquery("newest")
+    )
+    _, *same, _ = newest.c
+    # Numbers: comparing two million pairs by several texts takes longer than their distances.
+    numbered = (
+        select(newest.c.item_id, newest.c.embedding)
+        .add_columns(func.dense_rank().over(order_by=same).label("group"))
+        .add_columns(func.row_number().over(order_by=newest.c.item_id).label("number"))
+        .cte("numbered")
         .prefix_with("MATERIALIZED", dialect="postgresql")
     )
-    one, other = newest.alias("one").c, newest.alias("other").c
+    one, other = numbered.alias("one").c, numbered.alias("other").c
     distance = one.embedding.op("<=>", return_type=sa.Float)(other.embedding)
-    has_one_length = func.vector_dims(one.embedding) == func.vector_dims(other.embedding)
     # CASE: of vectors of two lengths no distance may be asked.
-    is_near = sa.case((has_one_length, distance <= 1 - SAME_BY_MEANING), else_=False)
+    is_near = sa.case((one.group == other.group, distance <= 1 - SAME_BY_MEANING), else_=False)
     return select(one.item_id, other.item_id.label("other_id")).where(
-        one.item_id < other.item_id,
-        *(one[name] == other[name] for name in ("kind", "label", "model")),
-        func.coalesce(one.about, 0) == func.coalesce(other.about, 0),
-        is_near,
+        one.number < other.number, one.group == other.group, is_near
     )
 
 
@@ -268,8 +274,10 @@ def _is_of_its_words(vector: Any, item: Any) -> sa.ColumnElement[bool]:
         .where(then.version == vector.version)
         .where(then.content["name"].astext == item.name, then.content["text"].astext == item.text)
         .correlate_except(BANK_REVISION)
+        .scalar_subquery()
     )
-    return sa.or_(vector.version == item.version, said_so.exists())
+    # A value and no EXISTS, for which the server would read the versions of all items first.
+    return sa.or_(vector.version == item.version, said_so.is_not(None))
 
 
 def _may_be_sent(item: Any) -> sa.ColumnElement[bool]:

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.console import Group, RenderableType
@@ -33,6 +31,7 @@ from storyengine_tui.screens.shared.background import commands_done
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.shell.engine_lifecycle import Runtime
 from storyengine_tui.shell.garbage import Garbage
+from storyengine_tui.shell.loading_ahead import LATER_STYLES, STYLES, load_ahead
 from storyengine_tui.shell.overlay_app import OverlayApp
 from storyengine_tui.shell.terminal_window import Terminal
 from storyengine_tui.shell.themed_app import ThemedApp
@@ -55,24 +54,6 @@ COLLECT_AFTER_SECONDS = 5.0
 """Seconds after which nearly every object that stays until the end exists."""
 COLLECT_EVERY_SECONDS = 1.0
 """Seconds between two looks whether it is time to collect garbage."""
-
-STYLES = Path(__file__).parents[1]
-LATER_STYLES = (
-    "widgets/widgets.tcss",
-    "screens/setup/setup_pane.tcss",
-    "screens/play/play_pane.tcss",
-    "screens/narrative/narrative_pane.tcss",
-)
-"""Style sheets that the first paint does not need; parsing them takes a fifth of its time."""
-
-SCREENS_OF_KEYS = (
-    "core.engine.services.library.service",
-    "storyengine_tui.screens.library.chapters.chapters_screen",
-    "storyengine_tui.screens.models.model_screen",
-    "storyengine_tui.screens.calls.calls_screen",
-    "storyengine_tui.screens.search.search_screen",
-)
-"""Modules that a key or the palette needs at once, and no start."""
 
 StartEngine = Callable[[Configuration], AbstractAsyncContextManager["Engine"]]
 
@@ -165,8 +146,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         return 0.0 if is_written else self.chapter.quiet_seconds
 
     def _read_later_styles(self) -> None:
-        for path in LATER_STYLES:
-            self.stylesheet.read(STYLES / path)
+        self.stylesheet.read_all(LATER_STYLES)
 
     async def _read_settings(self, unread: Unread) -> None:
         try:
@@ -206,13 +186,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         elif self._welcomes_again or (is_newcomer and not self.chapter.early.has_come):
             self._welcomes_again = False
             self.action_welcome()
-        self.do(self._load_what_keys_open(), group="modules")
-
-    async def _load_what_keys_open(self) -> None:
-        """Load screens in a thread while the GM does nothing: the first F5 or F6 would wait for them."""
-        for name in SCREENS_OF_KEYS:
-            await self.chapter.wait_until_idle()
-            await asyncio.to_thread(import_module, name)
+        self.do(load_ahead(self, self.chapter.wait_until_idle), group="modules")
 
     @on(OverlayApp.Reconfigured)
     def _handle_settings(self, event: OverlayApp.Reconfigured) -> None:

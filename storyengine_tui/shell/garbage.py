@@ -13,6 +13,9 @@ LEAST_PAUSE: Final = 0.5
 """Seconds without a key after which the GM may not notice a short look."""
 _PAUSE_FOR_A_SECOND: Final = 20.0
 """Seconds without a key for each second that the last look took: a long one is left for a long pause."""
+_FOR_AN_OBJECT: Final = 0.3e-6
+"""Seconds that a look takes for each object, about: many new ones, such as the texts of a first search, make
+the next look long."""
 _NEVER: Final = 2**31 - 1
 
 
@@ -40,8 +43,11 @@ class Garbage:
         """Look through all objects if it is time, to be called now and then."""
         if not self._is_on:
             return
-        is_quiet = self._quiet_seconds() >= max(LEAST_PAUSE, self._took * _PAUSE_FOR_A_SECOND)
-        if gc.get_count()[2] >= (_DUE if is_quiet else _OVERDUE):
+        young, middle, _ = gc.get_threshold()
+        count = gc.get_count()[2]
+        expected = max(self._took, count * young * middle * _FOR_AN_OBJECT)
+        is_quiet = self._quiet_seconds() >= max(LEAST_PAUSE, expected * _PAUSE_FOR_A_SECOND)
+        if count >= (_DUE if is_quiet else _OVERDUE):
             began = time.perf_counter()
             gc.collect()
             self._took = time.perf_counter() - began

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from math import ceil
 from typing import Final
 
@@ -136,33 +137,52 @@ class BankIndex:
 def alike(items: Iterable[Item], near: Iterable[tuple[ItemId, ItemId]] = ()) -> list[tuple[Item, ...]]:
     """Return groups of items that may say the same to the same characters, the newest of each first.
 
-    `near` are pairs of items whose meanings are near. What is called alike has a meaning that is near by its
-    name alone: there the words decide. No states: a newer one takes the place of the older.
+    `near` are pairs of items whose meanings are near.
     """
-    comparable: dict[Hashable, list[Item]] = defaultdict(list)
-    for item in items:
-        if item.kind is not ItemKind.STATE:
-            comparable[_group_of(item)].append(item)
-    known = {item.id: item for listed in comparable.values() for item in listed}
-    groups = {item_id: [item] for item_id, item in known.items()}
-    names = {item_id: item_name_key(item.name) for item_id, item in known.items()}
+    return AlikeByWords(items).groups(near)
 
-    def join(one: Item, other: Item) -> None:
-        mine, others = groups[one.id], groups[other.id]
-        if mine is not others:
-            mine += others
-            groups.update((item.id, mine) for item in others)
 
-    for listed in comparable.values():
-        for one, other in _same_by_words(listed, names):
+class AlikeByWords:
+    """Items that may say the same, by their names and words.
+
+    Making it takes some 60 µs for each: make it in a thread, while what is near by meaning is read.
+    """
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        comparable: dict[Hashable, list[Item]] = defaultdict(list)
+        for item in items:
+            # No states: a newer one takes the place of the older.
+            if item.kind is not ItemKind.STATE:
+                comparable[_group_of(item)].append(item)
+        self._known: Final = {item.id: item for listed in comparable.values() for item in listed}
+        self._names: Final = {item_id: item_name_key(item.name) for item_id, item in self._known.items()}
+        self._pairs: Final = [
+            pair for listed in comparable.values() for pair in _same_by_words(listed, self._names)
+        ]
+
+    def groups(self, near: Iterable[tuple[ItemId, ItemId]] = ()) -> list[tuple[Item, ...]]:
+        """Return groups of these items, also by pairs of items whose meanings are near.
+
+        What is called alike has a meaning that is near by its name alone: there the words decide.
+        """
+        known, names = self._known, self._names
+        groups = {item_id: [item] for item_id, item in known.items()}
+
+        def join(one: Item, other: Item) -> None:
+            mine, others = groups[one.id], groups[other.id]
+            if mine is not others:
+                mine += others
+                groups.update((item.id, mine) for item in others)
+
+        for one, other in self._pairs:
             join(one, other)
-    for one, other in ((known[one], known[other]) for one, other in near if {one, other} <= known.keys()):
-        may_be = one.kind in COMPARED_BY_MEANING and _group_of(one) == _group_of(other)
-        if may_be and names[one.id] != names[other.id]:
-            join(one, other)
-    found = {id(group): group for group in groups.values() if len(group) > 1}
-    each = [tuple(sorted(group, key=_newest_first)) for group in found.values()]
-    return sorted(each, key=lambda group: _newest_first(group[0]))
+        for one, other in ((known[one], known[other]) for one, other in near if {one, other} <= known.keys()):
+            may_be = one.kind in COMPARED_BY_MEANING and _group_of(one) == _group_of(other)
+            if may_be and names[one.id] != names[other.id]:
+                join(one, other)
+        found = {id(group): group for group in groups.values() if len(group) > 1}
+        each = [tuple(sorted(group, key=_newest_first)) for group in found.values()]
+        return sorted(each, key=lambda group: _newest_first(group[0]))
 
 
 def _group_of(item: Item) -> Hashable:
@@ -177,22 +197,24 @@ def _same_by_words(items: Sequence[Item], names: Mapping[ItemId, str]) -> Iterat
     Only those are compared that have one name, or one of their rarer words: of two sets with so large a share
     of common words each has one of these in the other.
     """
-    words = {item.id: content_words(item) for item in items}
-    counts = Counter(word for one in words.values() for word in one)
-    with_sign: dict[Hashable, list[Item]] = defaultdict(list)
-    for item in items:
-        own = words[item.id]
-        rare = sorted(own, key=lambda word: (counts[word], word))[
-            : len(own) - ceil(SAME_BY_WORDS * len(own)) + 1
-        ]
-        signs: list[Hashable] = [(names[item.id],), *(rare if item.kind not in _NAMED else ())]
-        compared = {other.id: other for sign in signs for other in with_sign[sign]}
-        for other in compared.values():
-            shared = len(own & words[other.id]) / max(1, len(own | words[other.id]))
-            if _says_the_same(item, other, shared, is_named_alike=names[item.id] == names[other.id]):
+    words = [content_words(item) for item in items]
+    counts = Counter(word for one in words for word in one)
+    rarest = {word: place for place, word in enumerate(sorted(counts, key=lambda one: (counts[one], one)))}
+    # By their places in the list: their ids take long to compare.
+    with_sign: dict[Hashable, list[int]] = defaultdict(list)
+    for place, (item, own) in enumerate(zip(items, words, strict=True)):
+        name = names[item.id]
+        signs: list[Hashable] = [(name,)]
+        if item.kind not in _NAMED:
+            signs += sorted(own, key=rarest.__getitem__)[: len(own) - ceil(SAME_BY_WORDS * len(own)) + 1]
+        for other_place in dict.fromkeys(chain.from_iterable(with_sign[sign] for sign in signs)):
+            other, others = items[other_place], words[other_place]
+            common = len(own & others)
+            shared = common / max(1, len(own) + len(others) - common)
+            if _says_the_same(item, other, shared, is_named_alike=name == names[other.id]):
                 yield item, other
         for sign in signs:
-            with_sign[sign].append(item)
+            with_sign[sign].append(place)
 
 
 def _says_the_same(new: Item, item: Item, shared: float, *, is_named_alike: bool) -> bool:

@@ -6,6 +6,7 @@ of tab asks for it six times. Uses private parts of Textual's style sheet (`Part
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
@@ -150,6 +151,23 @@ class CachingStylesheet(Stylesheet):
     def rules_map(self) -> dict[str, list[RuleSet]]:
         """The same rules by their selectors."""
         return super().rules_map if self._narrow is None else self._narrow.by_name
+
+    def parsed_apart(self, paths: Iterable[Path]) -> Callable[[], object]:
+        """Parse style sheets without using them, such as in a thread; return what has them known here.
+
+        After a change of theme meanwhile they are not: they were parsed with its colours.
+        """
+        variables, apart = self._variables, Stylesheet(variables=self._variables)
+        apart._parse_cache = LRUCache(MOST_PARSED)
+        for path in paths:
+            apart._parse_rules(path.read_text("utf-8"), (str(path), ""))
+
+        def take_over() -> None:
+            if self._variables is variables:
+                for key in [*apart._parse_cache.keys()]:
+                    self._parse_cache[key] = apart._parse_cache[key]
+
+        return take_over
 
     def reparse(self) -> None:
         """Parse what was not parsed with these variables: a screen that opens brings a source of its own."""

@@ -137,6 +137,17 @@ class MemoryBank:
             for version in items[item_id]
         ]
 
+    async def versions(
+        self, session_id: SessionId, keys: Sequence[tuple[ItemId, int]]
+    ) -> Mapping[tuple[ItemId, int], Item]:
+        rows = self._sessions.get(session_id)
+        items = {} if rows is None else rows.items
+        return {
+            (item_id, number): items[item_id][number - 1]
+            for item_id, number in keys
+            if number <= len(items.get(item_id, ()))
+        }
+
     async def accesses(self, session_id: SessionId) -> Mapping[ItemId, ItemAccess]:
         rows = self._sessions.get(session_id)
         return {} if rows is None else dict(rows.accesses)

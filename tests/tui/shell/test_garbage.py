@@ -79,6 +79,20 @@ def test_a_look_that_takes_long_waits_for_a_long_pause(
         assert collector.collected == (1, 1, 2)[looks]
 
 
+def test_the_first_look_after_much_was_read_waits_for_a_longer_pause_than_a_search_takes(
+    collector: Collector,
+) -> None:
+    quiet = 0.6
+    found = Garbage(lambda: quiet)
+    found.start()
+    collector.count = 50  # some 350,000 objects
+    found.look()
+    assert collector.collected == 0
+    quiet = 2.2
+    found.look()
+    assert collector.collected == 1
+
+
 def test_garbage_does_not_grow_without_end_while_there_is_no_quiet_moment(collector: Collector) -> None:
     found = Garbage(lambda: 0.0)
     found.start()

@@ -54,7 +54,8 @@ def provenance_of(history: Sequence[Item], others: Mapping[ItemId, Item]) -> Ite
 
 def _is_change(history: Sequence[Item], number: int) -> bool:
     # What takes a change back is one as well.
-    return history[number - 1].undoes is not None or is_change(history, number)
+    version = history[number - 1]
+    return version.undoes is not None or is_change(version, history[number - 2])
 
 
 def _maker(item: Item) -> Author:

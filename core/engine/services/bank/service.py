@@ -1,8 +1,8 @@
 """The GM's changes of the memory bank of a chapter: each is stored, kept as a version, and can be undone."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -10,7 +10,7 @@ from typing import Final
 
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
-from core.domain.bank.matching import alike
+from core.domain.bank.matching import AlikeByWords
 from core.domain.clock import Clock
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.ids import ItemId, SessionId
@@ -18,20 +18,16 @@ from core.domain.session.session import Session
 from core.domain.story.event import Event
 from core.engine.services.bank import changes
 from core.engine.services.bank.provenance import ItemProvenance, provenance_of
-from core.engine.services.bank.undo import redone, undone
+from core.engine.services.bank.undo import REDO, UNDO, Direction, taken_back
 from core.storage.bank_store import BankStore
 
 TRIES: Final = 3
 """Maximum attempts at a change of items that another window changes at the same time."""
 MOST_IDS: Final = 1_000
 """Items whose history is asked for one by one; of more, all of it is read."""
-MOST_LAST: Final = 200
-"""Items that were changed last whose history is looked at first for the change to take back."""
 MANY: Final = 500
 """Items from which on work on them is done in a thread: it takes some tenths of a second."""
 NO_BANK: Final = "This chapter keeps no memory bank."
-Decision = Callable[[Iterable[Item], datetime, Collection[ItemId]], list[Item]]
-"""Returns the versions that take a change back, of the histories of items; raises IllegalCommandError."""
 Writing = Callable[[], AbstractAsyncContextManager[object]]
 """Returns the context in which a change is stored; SessionLockedError where another window writes."""
 
@@ -147,9 +143,10 @@ class Bank:
 
         By names and words, and by the meanings that are stored; no model is asked.
         """
-        items = await self.items()
-        near = await self._store.near_items(self._session_id)
-        return await asyncio.to_thread(alike, items, near)
+        words = asyncio.to_thread(AlikeByWords, await self.items())
+        # The server compares meanings while a thread compares words.
+        by_words, near = await asyncio.gather(words, self._store.near_items(self._session_id))
+        return await asyncio.to_thread(by_words.groups, near)
 
     async def add(self, session: Session, added: changes.NewItem) -> Item:
         """Add an item of the GM's own, for those in its label."""
@@ -174,47 +171,28 @@ class Bank:
 
     async def undo(self) -> Sequence[Item]:
         """Undo the newest change by the GM of canon items; return the items as they are now."""
-        return await self._take_back(undone)
+        return await self._take_back(UNDO)
 
     async def redo(self) -> Sequence[Item]:
         """Redo what was undone last, unless something was changed since."""
-        return await self._take_back(redone)
+        return await self._take_back(REDO)
 
-    async def _take_back(self, decide: Decision) -> Sequence[Item]:
+    async def _take_back(self, direction: Direction) -> Sequence[Item]:
         for tries in range(1, TRIES + 1):
-            made = await self._newest_change(decide)
+            items = await self.items(with_all=True)
+            of_canon = {item.id for item in await self._store.items(self._session_id, of_canon=True)}
+            changed = [item for item in items if item.version > 1 or item.origin is ItemOrigin.GM]
+            read = partial(self._store.versions, self._session_id)
+            made = await taken_back(direction, changed, of_canon, self._clock(), read)
             try:
                 await self._store_as_writer(made)
             except ChangedElsewhereError:
                 if tries == TRIES:
                     raise
             else:
-                await self._tell(has_other_words=bool(made))
+                await self._tell(has_other_words=True)
                 return made
         raise AssertionError("the loop returns or raises")
-
-    async def _newest_change(self, decide: Decision) -> Sequence[Item]:
-        """Return the versions that take back what was changed last.
-
-        The histories of the items that were changed last come first; others are read where these do not tell.
-        """
-        items = await self.items(with_all=True)
-        changed = [item for item in items if item.version > 1 or item.origin is ItemOrigin.GM]
-        changed.sort(key=lambda item: item.updated_at, reverse=True)
-        of_canon = {item.id for item in await self._store.items(self._session_id, of_canon=True)}
-        if len(changed) > MOST_LAST:
-            history = await self._store.history(self._session_id, [item.id for item in changed[:MOST_LAST]])
-            with suppress(IllegalCommandError):
-                made = decide(history, self._clock(), of_canon)
-                numbers = {item.id: item.undoes for item in made}
-                times = [
-                    version.updated_at for version in history if numbers.get(version.id) == version.version
-                ]
-                if min(times) > changed[MOST_LAST].updated_at:  # no other item has a part in it
-                    return made
-        ids = [item.id for item in changed] if len(changed) <= MOST_IDS else None
-        history = await self._store.history(self._session_id, ids) if changed else ()
-        return await asyncio.to_thread(decide, history, self._clock(), of_canon)
 
     async def _change(self, items: Sequence[Item], change: Callable[[Item], Item]) -> Sequence[Item]:
         """Store the result of `change` for items; where another window changed one, for its new version."""

@@ -1,5 +1,6 @@
 """What the program makes of the details of items: by evidence, by counting, and from item to item."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import permutations
@@ -22,7 +23,7 @@ from core.domain.bank.joining import filled, followed
 from core.domain.slot import Slot
 from core.engine.services.bank.changes import edited, merged
 from core.engine.services.bank.provenance import provenance_of
-from core.engine.services.bank.undo import undone
+from core.engine.services.bank.undo import UNDO, VersionKey, Versions, taken_back
 from tests.core.rooms.bank_room import SAID, answer, calls, fact, items, read, room, scan
 from tests.core.rooms.takes_model import play
 from tests.core.values.bank import NOW
@@ -232,10 +233,14 @@ def test_what_the_gm_types_is_clean_and_says_nothing_twice() -> None:
     assert after.source_origin is SourceOrigin.CONFIGURED
 
 
-def test_details_come_back_when_a_change_is_undone() -> None:
+async def test_details_come_back_when_a_change_is_undone() -> None:
     before = replace(item(), details=PersonDetails(attributes=(AGE,), exposure_current=0.3))
     after = edited(before, replace(before, details=PersonDetails())).next_version(NOW + timedelta(hours=1))
-    [back] = undone([before, after], NOW + timedelta(hours=2), {before.id})
+
+    async def read(keys: Sequence[VersionKey]) -> Versions:
+        return {key: before for key in keys if key == (before.id, 1)}
+
+    [back] = await taken_back(UNDO, [after], {before.id}, NOW + timedelta(hours=2), read)
     assert back.details == before.details
 
 
