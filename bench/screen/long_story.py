@@ -253,8 +253,9 @@ async def work_in_bank(visit: Visit) -> None:
     from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 
     app, press, measure = visit.app, visit.press, visit.measure
-    cell = app.chapter.query_one(MemoryCell)
     await press("f4")
+    await visit.until(lambda: app.chapter.query(MemoryCell))
+    cell = app.chapter.query_one(MemoryCell)
     await visit.until(lambda: cell.memory.blocks)
     await visit.quiet()
     app.set_focus(cell.memory.view)

@@ -10,9 +10,10 @@ from textual.pilot import Pilot
 from storyengine_tui.shell import loading_ahead
 from storyengine_tui.shell.loading_ahead import STYLES_OF_KEYS, load_ahead
 from storyengine_tui.textual_ext.painting.style_cache import CachingStylesheet
+from storyengine_tui.textual_ext.parts import Part
 from tests.tui.engine_app import Desktop, make_active, until
 
-pytestmark = [pytest.mark.anyio, pytest.mark.paints]
+pytestmark = [pytest.mark.anyio, pytest.mark.paints, pytest.mark.needs(Part.STYLE_CACHE)]
 
 
 def text_of(pilot: Pilot[Any]) -> list[str]:
