@@ -65,14 +65,15 @@ class BooksScreen(ChapterShelf[BookRow]):
     async def reload(self) -> None:
         """Read books and chapters again."""
         engine = self._workspace.require_engine()
-        books = await engine.library.books.listed(is_archived=self._shows_archived)
+        is_archived = self._shows_archived
+        books = await engine.library.books.listed(is_archived=is_archived)
         summaries = {one.id: one for one in await engine.sessions()}
         rows = []
         for book in books:
             listed = [BookRow(book, summaries[one]) for one in book.chapters if one in summaries]
             rows += [BookRow(book, archived=len(book.chapters) - len(listed)), *listed]
         self.show_shelves(await engine.library.counts())
-        self.show_rows(rows)
+        self.show_read(rows, is_archived=is_archived)
 
     def first_cursor(self, rows: Sequence[BookRow]) -> int | None:
         """Return the row of the open chapter, where the list was not shown before."""

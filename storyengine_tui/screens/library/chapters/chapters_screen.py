@@ -71,9 +71,10 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
     async def reload(self) -> None:
         """Read the list again; the cursor stays on its chapter, else on its row."""
         engine = self._workspace.require_engine()
-        sessions = await engine.sessions(is_archived=self._shows_archived)
+        is_archived = self._shows_archived
+        sessions = await engine.sessions(is_archived=is_archived)
         self._counts = await engine.library.counts()
-        if self._counts.books and not self._shows_archived:
+        if self._counts.books and not is_archived:
             in_books = {one for book in await engine.library.books.listed() for one in book.chapters}
             session = self._workspace.session
             is_in_book = session is not None and session.id in in_books
@@ -82,8 +83,8 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
                 return
             sessions = [summary for summary in sessions if summary.id not in in_books]
         self._has_open_one = False
-        self.show_shelves(self._counts, None if self._shows_archived else len(sessions))
-        self.show_rows(sessions)
+        self.show_shelves(self._counts, None if is_archived else len(sessions))
+        self.show_read(sessions, is_archived=is_archived)
 
     def standing_texts(self) -> tuple[str, str]:
         """Return heading and text of an empty list, which differ once there are books."""

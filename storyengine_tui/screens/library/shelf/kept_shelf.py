@@ -38,9 +38,10 @@ class KeptShelf(ShelfScreen[Kept]):
     async def reload(self) -> None:
         """Read the list again."""
         engine = self._workspace.require_engine()
-        rows = await self.read(is_archived=self._shows_archived)
+        is_archived = self._shows_archived
+        rows = await self.read(is_archived=is_archived)
         self.show_shelves(await engine.library.counts())
-        self.show_rows(rows)
+        self.show_read(rows, is_archived=is_archived)
 
     def key_of(self, row: Kept) -> object:
         """Return the id, which another name does not change."""

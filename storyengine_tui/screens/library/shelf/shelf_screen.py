@@ -181,6 +181,11 @@ class ShelfScreen(ListScreen[None, Row], FindingScreen[None]):
                 return self.is_any_listed
         return True
 
+    def show_read(self, rows: Sequence[Row], *, is_archived: bool) -> None:
+        """Show rows that were read, unless the others are wanted by now: these are read next."""
+        if is_archived == self._shows_archived:
+            self.show_rows(rows)
+
     def show_rows(self, rows: Sequence[Row]) -> None:
         """Show the rows that have the words in the field, of all these."""
         words, is_finding, cursor = self.words, self._field.display, self.first_cursor(rows)

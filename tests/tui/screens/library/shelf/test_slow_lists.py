@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -142,3 +142,25 @@ async def test_a_second_command_on_a_row_acts_on_it_as_the_first_one_left_it(
         assert [row[0] for row in cells(screen)] == ["Kara"]
         [joss] = await characters.listed(is_archived=True)
         assert not joss.is_paused
+
+
+async def test_two_quick_keys_to_the_archive_and_back_never_show_the_rows_of_the_archive(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        screen = await shelf(pilot, "3", CastScreen)
+        before = list(screen.rows)
+        shown: list[list[object]] = []
+        gate, characters = asyncio.Event(), library_of(app).characters
+        monkeypatch.setattr(characters, "listed", after(gate, characters.listed))
+        show_rows = screen.show_rows
+
+        def noted(rows: Sequence[Any]) -> None:
+            shown.append(list(rows))
+            show_rows(rows)
+
+        monkeypatch.setattr(screen, "show_rows", noted)
+        await pilot.press("v", "v")
+        gate.set()
+        await until(pilot, lambda: bool(screen.rows))
+        assert shown == [before]
