@@ -62,7 +62,7 @@ class FormModal(StoringModal[ScreenResultType], Generic[ScreenResultType, Typed]
 
     @property
     def unsaved(self) -> str:
-        """The loss of what no file has: all that was typed, or the choices beside a kept text."""
+        """The loss of changes that are in no file: all of them, or the choices beside a kept text."""
         if self._kept is None:
             return super().unsaved
         return CHOICES_NOT_STORED if self._choices_now() != self._choices else ""
