@@ -50,7 +50,7 @@ async def load_ahead(app: App[Any], turn: Callable[[], Awaitable[object]]) -> No
 
 async def _read_styles(app: App[Any], turn: Callable[[], Awaitable[object]]) -> None:
     """Parse style sheets in a thread, and style all widgets by them at a `turn`: they look as before."""
-    sheet = cast("CachingStylesheet", app.stylesheet)
+    sheet: CachingStylesheet = cast("Any", app.stylesheet)
     await turn()
     take_over = await asyncio.to_thread(sheet.parsed_apart, STYLES_OF_KEYS)
     await turn()
