@@ -8,6 +8,7 @@ from core.context.segments import Context
 from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId
 from core.domain.requests.request import Artifact, Request
+from core.domain.session.session import Session
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult, input_hash, model_request
 from core.storage.session_store import SessionStore
@@ -30,7 +31,7 @@ class EarlierAnswer:
 
 @dataclass(frozen=True, slots=True)
 class AnswersOnRecord:
-    """The answers to earlier attempts of a request, or to all requests of its kind in `chapters`.
+    """The answers to earlier attempts of a request, or to all requests of its kind in a chapter.
 
     The latter where the input says all about an answer that the GM wants: the same chunk, summarised or read
     before.
@@ -42,9 +43,9 @@ class AnswersOnRecord:
     used: list[Artifact] = field(default_factory=list)
     """The calls whose answers were taken."""
 
-    def in_chapters(self, *chapters: SessionId) -> "AnswersOnRecord":
-        """Return the answers to all requests of the kind in these chapters; those of the last come first."""
-        return replace(self, _chapters=chapters)
+    def in_chapter(self, session: Session) -> "AnswersOnRecord":
+        """Return the answers to all requests of the kind in a chapter and in the one that it branches off."""
+        return replace(self, _chapters=tuple(filter(None, (session.branched_from, session.id))))
 
     async def to(self, context: Context, choice: ModelConfig) -> EarlierAnswer | None:
         """Return the newest answer to exactly this input that can be read or corrected; None without any.

@@ -265,7 +265,8 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
     await asyncio.to_thread(sorter.know_earlier, book.named, book.taken_out)
     choice, _ = called_with(job, AgentRole.CONTEXT_SUMMARY, None, request.model)
     return _Work(
-        asking=Asking(job, request, choice, _answers(job)),
+        # An earlier reading may have been given up, because the bank was switched off.
+        asking=Asking(job, request, choice, job.calls.on_record.in_chapter(session)),
         neighbours=Neighbours(job, request, book, taken_out),
         choice=choice,
         knowledge=knowledge,
@@ -287,17 +288,6 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
         sorter=sorter,
         now=request.updated_at,
     )
-
-
-def _answers(job: Job) -> AnswersOnRecord:
-    """Return the answers to all readings of the chapter, and of the one that this one branches off.
-
-    An earlier reading may have been given up, because the bank was switched off; and there the same part may
-    have been read since. An answer to the same input is not paid for twice.
-    """
-    session = job.snapshot.session
-    chapters = filter(None, (session.branched_from, session.id))
-    return job.calls.on_record.in_chapters(*chapters)
 
 
 async def _was_read(job: Job, request: BackgroundRequest) -> bool:

@@ -137,7 +137,7 @@ async def _summarised(
         job.calls,
         lambda text: context_summary.parse(text, knowledge.session, chunk, length, choice.style),
         choice,
-        None if is_again else job.calls.on_record.in_chapters(request.session_id),
+        None if is_again else job.calls.on_record.in_chapter(job.snapshot.session),
     )
 
 

@@ -1,5 +1,6 @@
 """Branches of a session, and chapter scripts that re-roll and undo, on a store in memory (design 12)."""
 
+from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
@@ -77,6 +78,26 @@ async def test_a_branch_has_canon_and_memory_up_to_its_prompt_and_says_where_it_
         await engine.branch(session.id, 6)
     await session.aclose()
     await engine.aclose()
+
+
+async def test_memory_of_a_branch_that_is_undone_and_redone_there_is_not_paid_for_again() -> None:
+    snapshot = with_limits(active(), chunk_size=CHUNK).snapshot
+    database = MemoryDatabase({snapshot.session.id: Rows(snapshot.session, snapshot.tab1)})
+    async with aclosing(
+        Engine(MemoryStore(database), ScriptedProvider(), defaults_for("scripted"), label="here")
+    ) as engine:
+        async with aclosing(await engine.open(snapshot.session.id)) as session:
+            await play(session, *map(str, range(CHUNK)))
+            fresh = await engine.branch(session.id, CHUNK)
+        async with aclosing(await engine.open(fresh)) as branch:
+            before = (await branch.reads.memory_blocks())[-1]
+            await branch.takes.undo()
+            await branch.takes.redo()
+            await branch.wait_idle()
+            after = (await branch.reads.memory_blocks())[-1]
+            assert not await branch.reads.artifacts()
+    assert after.id != before.id
+    assert after.json_text == before.json_text
 
 
 @pytest.mark.parametrize(
