@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from core.context.visibility import names_of
 from core.domain.bank.pieces import Piece, pieces_of
 from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange
@@ -43,8 +44,7 @@ class Text(NamedTuple):
 class ChapterTexts(NamedTuple):
     """The searchable texts of a chapter."""
 
-    names: dict[int, str]
-    """The characters by the numbers of their slots."""
+    session: Session
     events: Sequence[Event]
     blocks: Sequence[MemoryBlock]
     drafts: Sequence[NarrativeDraft]
@@ -56,7 +56,7 @@ class ChapterTexts(NamedTuple):
                 yield from map(self.of_event, reversed(in_order(self.events)))
             case HitPlace.MEMORY:
                 for block in reversed(self.blocks):
-                    yield from _of_block(block)
+                    yield from _of_block(block, self.session)
             case HitPlace.DRAFT:
                 for draft in reversed(self.drafts):
                     who = f"draft {draft.version}"
@@ -64,21 +64,22 @@ class ChapterTexts(NamedTuple):
 
     def of_event(self, event: Event) -> Text:
         """Return the text of an event."""
-        name = self.names.get(int(event.slot), "") if event.slot else ""
+        name = self.session.name_of(event.slot) if event.slot else ""
         who = name or ("GM" if event.role is Role.USER else "")
         return Text(HitPlace.TRANSCRIPT, event.text, event.prompt_index, str(event.ordinal), who)
 
 
-def _of_block(block: MemoryBlock) -> Iterator[Text]:
+def _of_block(block: MemoryBlock, session: Session) -> Iterator[Text]:
     """Yield the texts of a block of memory, each with the section that has it."""
+    told = _prompts_of(block)
+    if not block.audience.is_everyone:
+        told += f" for {names_of(block.audience, session)}"
     sections = ((key, text) for key, value in block.payload.items() for text in texts_of({key: value}))
     for part, (key, text) in enumerate(sections):
         section = (
             "" if block.type is BlockType.CANON_CORRECTION else SECTION_TITLES.get(key, key.replace("_", " "))
         )
-        yield Text(
-            HitPlace.MEMORY, text, block.last, str(block.id), section, part=part, told=_prompts_of(block)
-        )
+        yield Text(HitPlace.MEMORY, text, block.last, str(block.id), section, part=part, told=told)
 
 
 def _prompts_of(block: MemoryBlock) -> str:
@@ -208,7 +209,7 @@ def _pieces_in(read: ChapterTexts) -> dict[str, Piece]:
 async def read_texts(store: SessionStore, session: Session) -> ChapterTexts:
     """Read the texts of a chapter; raises StorageError."""
     return ChapterTexts(
-        {int(slot): name for slot, name in session.roster},
+        session,
         await store.canon(session.id),
         await store.blocks(session.id),
         await store.drafts(session.id),

@@ -192,12 +192,15 @@ async def test_hits_in_memory_say_which_block_and_which_section_of_it_has_them()
         ("world and chapter", "Canon"),
     ]
     delta = replace(chapters.delta(session, 1, 7), payload={"canon_locks": ["a"], "n": {"b": ["c", "d"]}})
-    texts = ChapterTexts({}, (), (delta,), ()).texts(HitPlace.MEMORY)
+    texts = ChapterTexts(session, (), (delta,), ()).texts(HitPlace.MEMORY)
     assert [(text.told, text.who, text.part, text.text) for text in texts] == [
         ("prompts 1–7", "Canon", 0, "a"),
         ("prompts 1–7", "n", 1, "c"),
         ("prompts 1–7", "n", 2, "d"),
     ]
+    whispered = replace(delta, payload={"canon_locks": ["e"]}, audience=Audience.of([Slot.RED]))
+    [text] = ChapterTexts(session, (), (whispered,), ()).texts(HitPlace.MEMORY)
+    assert text.told == f"prompts 1–7 for {session.name_of(Slot.RED)}"
     await lease.aclose()
 
 
