@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from abc import abstractmethod
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -185,15 +186,7 @@ class Worker(SessionTask):
 
         So the GM's text always returns and the session goes on.
         """
-        failed = Failed(StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, _UNSTORABLE))
-        for settled, stored in (
-            (outcome, call_records),
-            (failed, call_records.refused(request, failed.error, self._writer.clock())),
-            (failed, None),
-            (failed, CallRecords()),
-        ):
-            if stored is None:
-                stored = records_without_call(request, failed.error, self._writer.clock())
+        for settled, stored in self._ways_to_settle(request, outcome, call_records):
             settlement = partial(self._settlement, request=request, outcome=settled, call_records=stored)
             try:
                 await self._writer.apply_paid(settlement)
@@ -206,6 +199,16 @@ class Worker(SessionTask):
         await self._writer.apply_patiently(
             lambda snapshot: recover_request(snapshot, request, self._writer.clock(), self._backoffs)
         )
+
+    def _ways_to_settle(
+        self, request: Request, outcome: Outcome, call_records: CallRecords
+    ) -> Iterator[tuple[Outcome, CallRecords]]:
+        """Yield what can be stored of a request, each for where the store refused the one before."""
+        yield outcome, call_records
+        failed = Failed(StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, _UNSTORABLE))
+        yield failed, call_records.refused(request, failed.error, self._writer.clock())
+        yield failed, records_without_call(request, failed.error, self._writer.clock())
+        yield failed, CallRecords()
 
     async def _outcome(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, CallRecords]:
         """Run the request in a task of its own, so that a bug is logged and settles the request."""
