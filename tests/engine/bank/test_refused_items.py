@@ -26,11 +26,11 @@ async def test_a_part_whose_items_the_store_refuses_is_asked_about_again_also_wh
     outage.fail(1, refusal, lambda changes: changes.items)
     await play(session, 3)
     await read(session)
-    [request] = await extractions(session)
-    assert (request.has_failed, request.error_code) == (True, ErrorCode.STORAGE_SAVE_FAILED)
+    [part] = await extractions(session)
+    assert (part.has_failed, part.error_code) == (True, ErrorCode.STORAGE_SAVE_FAILED)
     for asked in (2, 3):
         outage.fail(1 if asked == 2 else 0, refusal, lambda changes: changes.items)
-        request = await session.wait(await session.retry(request.id))
+        request = await session.wait(await session.retry(part.id))
         made = [
             one for one in await calls(session) if one.output_ref and "embedding" not in one.prompt_version
         ]
