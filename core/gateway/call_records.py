@@ -41,6 +41,8 @@ class CallRecords:
     contents: tuple[Content, ...] = field(default_factory=tuple)
     used: tuple[Artifact, ...] = ()
     """Calls that are stored already, whose answers the outcome was made of."""
+    last_number: int = 0
+    """That of the last call of the attempt, which may be stored already."""
 
     def __add__(self, other: "CallRecords") -> "CallRecords":
         return CallRecords(self.artifacts + other.artifacts, self.contents + other.contents)
@@ -66,11 +68,10 @@ class CallRecords:
         )
         nothing = records_without_call(request, error, now)
         [blank] = nothing.artifacts
-        first = 1 + max((one.call for one in (*own, *self.used) if _is_of_attempt(one, request)), default=0)
         hashes = dict.fromkeys(one.input_hash for one in self.used)
         marks = tuple(
             replace(blank, id=ArtifactId(new_uuid()), call=call, input_hash=hash, usage=NO_TOKENS)
-            for call, hash in enumerate(hashes, start=first)
+            for call, hash in enumerate(hashes, start=self.last_number + 1)
         )
         if not (own or marks):
             return nothing
@@ -88,10 +89,6 @@ class CallRecords:
             return self
         *before, last = self.artifacts
         return CallRecords((*before, replace(last, left_out=(*last.left_out, *left_out))), self.contents)
-
-
-def _is_of_attempt(call: Artifact, request: Request) -> bool:
-    return (call.request_id, call.attempt) == (request.id, request.attempts)
 
 
 def failure_of(error: BaseException, what: str) -> StoryEngineError:

@@ -11,6 +11,9 @@ _ZWJ = "\u200d"
 _SEARCH = 64
 """Maximum shift of a cut in code points; longer clusters are not text, and are cut anywhere."""
 
+LONGEST_WORD: Final = 40
+"""Characters of a word that is left out rather than cut; longer ones are texts of Chinese or Japanese."""
+
 
 def is_safe_cut(text: str, position: int) -> bool:
     """Whether a cut of `text` before `position` splits no visible character."""
@@ -51,6 +54,20 @@ def head(text: str, length: int) -> str:
         if is_safe_cut(text, position):
             return text[:position]
     return text[:length]
+
+
+def without_cut_word(kept: str, text: str) -> str:
+    """Return the beginning of a text without its last word, where that was cut."""
+    rest, blank, word = kept.rpartition(" ")
+    is_cut = len(kept) < len(text) and not text[len(kept)].isspace()
+    return rest if is_cut and blank and len(word) <= LONGEST_WORD else kept
+
+
+def without_begun_word(kept: str, text: str) -> str:
+    """Return the end of a text without its first word, where that was cut."""
+    word, blank, rest = kept.partition(" ")
+    is_cut = len(kept) < len(text) and not text[len(text) - len(kept) - 1].isspace()
+    return rest if is_cut and blank and len(word) <= LONGEST_WORD else kept
 
 
 def _extends(char: str) -> bool:

@@ -110,6 +110,11 @@ class Calls(ABC):
         stored = (one for one in self.call_records.artifacts if one.error_code is None)
         return (*self.on_record.used, *(one for one in stored if one.call and one.id not in new))
 
+    @property
+    def last_number(self) -> int:
+        """The number of the last call of this attempt, also of one for vectors; 0 before the first."""
+        return self._count
+
     def uncalled(self, error: StoryEngineError) -> CallRecords:
         """Return the provenance of an attempt that ended after its query, before its first call."""
         return records_without_call(self._request, error, self.query.artifacts[-1].created_at, self.query)
@@ -213,7 +218,8 @@ class KindHandler(ABC, Generic[R, M]):
         try:
             made, call_records = await self.run(job, request)
             records = job.calls.query + call_records  # a query that no call for an answer followed
-            return made, replace(records, used=job.calls.used_beside(records))
+            calls = job.calls
+            return made, replace(records, used=calls.used_beside(records), last_number=calls.last_number)
         except Exception as bug:
             records = job.calls.call_records
             if self.stores_its_calls or not (records.artifacts or job.calls.query.artifacts):

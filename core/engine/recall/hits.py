@@ -11,7 +11,7 @@ from core.domain.session.session import Session
 from core.engine.recall.texts import PLACES, HitPlace, SearchedTexts, Text
 from core.engine.recall.words import Matcher
 from core.text.cleaning import clean_line
-from core.text.graphemes import Span, head, tail
+from core.text.graphemes import Span, head, tail, without_begun_word
 
 MOST_HITS: Final = 50
 """Hits of each place."""
@@ -164,9 +164,7 @@ def hit_of_item(one: Found, number: int) -> Hit:
 
 def excerpt_of(text: str, start: int, before_it: int = _BEFORE) -> str:
     """Return the words around a place, on one line, of those before it so many characters."""
-    before, after = tail(text[:start], before_it), head(text[start:], _AFTER)
-    if len(before) < start and not text[start - len(before) - 1].isspace():
-        _, blank, whole_words = before.partition(" ")
-        before = whole_words if blank else before  # Chinese and Japanese have no blanks.
+    before = without_begun_word(tail(text[:start], before_it), text[:start])
+    after = head(text[start:], _AFTER)
     ends = ("…" if len(before) < start else "", "…" if len(after) < len(text) - start else "")
     return f"{ends[0]}{clean_line(before + after)}{ends[1]}"

@@ -18,7 +18,7 @@ from core.ledger.sums import dollars
 from core.storage.session_store import WriterInfo
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
-from core.text.graphemes import head
+from core.text.graphemes import head, without_cut_word
 from core.text.numbers import counted
 from storyengine_tui.screens.play.scene import hearing_view, stage_view
 from storyengine_tui.screens.play.scene.hearing_view import HearingView
@@ -317,10 +317,7 @@ def ending_consequences(session: Session, waiting: Sequence[Slot], new_items: in
 def _short(name: str, length: int) -> str:
     if len(name) <= length:
         return name
-    kept = head(name, length - 1)
-    whole = kept.rpartition(" ")[0] if name[len(kept)] != " " else kept
-    # In Chinese or Japanese there may be no blank at all.
-    return (whole or kept).rstrip() + "…"
+    return without_cut_word(head(name, length - 1), name).rstrip() + "…"
 
 
 def why_not_writable(session: Session, holder: WriterInfo | None, *, is_writer: bool) -> str:

@@ -2,8 +2,7 @@
 
 import json
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar, Final, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,16 +11,13 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ScreenResultType
 from textual.widget import Widget
-from textual.widgets import Select, Static
+from textual.widgets import Static
 
 from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN_OVER
 from storyengine_tui.widgets.dialogs.storing_modal import StoringModal, UnstoredText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from storyengine_tui.widgets.fields.slot_checks import SlotChecks
-from storyengine_tui.widgets.fields.tick import Tick
 from storyengine_tui.widgets.text_line import show_line
 
-CHOICES_NOT_STORED: Final = "Your choices are not stored, and will be lost; your text is kept."
 Typed = TypeVar("Typed")
 
 
@@ -44,8 +40,6 @@ class FormModal(StoringModal[ScreenResultType], Generic[ScreenResultType, Typed]
         super().__init__(kept)
         self._texts: dict[str, str] = {}
         """The texts of the fields when the dialog opened, by the names of these."""
-        self._choices: Sequence[object] = ()
-        """The choices when the dialog opened."""
 
     @abstractmethod
     def compose_fields(self) -> ComposeResult:
@@ -59,13 +53,6 @@ class FormModal(StoringModal[ScreenResultType], Generic[ScreenResultType, Typed]
     @abstractmethod
     async def store(self, typed: Typed) -> ScreenResultType:
         """Store it and return the result; raises StoryEngineError where it is refused."""
-
-    @property
-    def unsaved(self) -> str:
-        """The loss of changes that are in no file: all of them, or the choices beside a kept text."""
-        if self._kept is None:
-            return super().unsaved
-        return CHOICES_NOT_STORED if self._choices_now() != self._choices else ""
 
     @property
     def has_changes(self) -> bool:
@@ -82,7 +69,7 @@ class FormModal(StoringModal[ScreenResultType], Generic[ScreenResultType, Typed]
     def on_mount(self) -> None:
         """Remember the fields as they are."""
         self.begun = self.typed
-        self._texts, self._choices = self._texts_now(), self._choices_now()
+        self._texts = self._texts_now()
         before = {} if self._kept is None else read_fields(self._kept)
         for field in self.query(CappedTextArea):
             if field.id in before:
@@ -92,11 +79,6 @@ class FormModal(StoringModal[ScreenResultType], Generic[ScreenResultType, Typed]
 
     def _texts_now(self) -> dict[str, str]:
         return {field.id: field.text for field in self.query(CappedTextArea) if field.id is not None}
-
-    def _choices_now(self) -> list[object]:
-        ticked = (checks.ticked for checks in self.query(SlotChecks))
-        chosen = (choice.value for choice in self.query(Select))
-        return [*ticked, *chosen, *(tick.is_on for tick in self.query(Tick))]
 
     @on(CappedTextArea.Edited)
     def _keep(self) -> None:

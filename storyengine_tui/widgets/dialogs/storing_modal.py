@@ -1,19 +1,24 @@
 """The base of dialogs that store what was typed: a refusal is shown, and nothing typed is dropped unasked."""
 
 from abc import abstractmethod
-from typing import ClassVar, Protocol
+from collections.abc import Sequence
+from typing import ClassVar, Final, Protocol
 
 from textual import on
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.screen import ScreenResultType
-from textual.widgets import Button
+from textual.widgets import Button, Select
 
 from core.domain.errors import StoryEngineError
 from storyengine_tui.widgets.dialogs.confirm_modal import NOT_STORED, ConfirmModal, ask_first
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.slot_checks import SlotChecks
+from storyengine_tui.widgets.fields.tick import Tick
 from storyengine_tui.widgets.text_line import show_line
+
+CHOICES_NOT_STORED: Final = "Your choices are not stored, and will be lost; your text is kept."
 
 
 class UnstoredText(Protocol):
@@ -49,6 +54,8 @@ class StoringModal(BoxModal[ScreenResultType]):
     def __init__(self, kept: UnstoredText | None = None) -> None:
         super().__init__()
         self._kept = kept
+        self._choices: Sequence[object] = ()
+        """The choices when the dialog opened."""
 
     @abstractmethod
     async def store_typed(self) -> ScreenResultType:
@@ -61,8 +68,21 @@ class StoringModal(BoxModal[ScreenResultType]):
 
     @property
     def unsaved(self) -> str:
-        """The loss of something that no file has."""
-        return self.LOSS[1] if self.has_changes and self._kept is None else ""
+        """The loss of changes that are in no file: all of them, or the choices beside a kept text."""
+        if not self.has_changes:
+            return ""
+        if self._kept is None:
+            return self.LOSS[1]
+        return CHOICES_NOT_STORED if self._choices_now() != self._choices else ""
+
+    def on_mount(self) -> None:
+        """Remember the choices as they are."""
+        self._choices = self._choices_now()
+
+    def _choices_now(self) -> list[object]:
+        ticked = (checks.ticked for checks in self.query(SlotChecks))
+        chosen = (choice.value for choice in self.query(Select))
+        return [*ticked, *chosen, *(tick.is_on for tick in self.query(Tick))]
 
     def on_unmount(self) -> None:
         """Let another window have what is not stored, such as where the program ends."""

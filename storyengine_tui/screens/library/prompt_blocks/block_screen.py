@@ -53,6 +53,8 @@ class BlockScreen(AutosavedScreen):
     def __init__(self, workspace: Workspace, session: SessionHandle, block_id: int | None) -> None:
         super().__init__(workspace, session)
         self._block_id = block_id
+        self._sent: PromptBlock | None = None
+        """A new block as it was last sent to be stored: it may be stored although no answer came."""
 
     @property
     def _known(self) -> PromptBlock | None:
@@ -143,16 +145,18 @@ class BlockScreen(AutosavedScreen):
             self._say(f"{SWITCHED_OFF} {error.message}", error.hint, Tone.WARNING)
 
     async def _put(self, block: PromptBlock) -> None:
-        block_id = self._block_id
+        if self._block_id is not None:
+            await self._session.edits.change_prompt_blocks(lambda now: now.with_block(block))
+            return
 
         def put(now: PromptBlocks) -> PromptBlocks:
-            nonlocal block_id
-            if self._block_id is None:
-                block_id = now.next_id
-            return now.with_block(block if block_id is None else replace(block, id=block_id))
+            before = self._sent
+            number = before.id if before is not None and before in now.blocks else now.next_id
+            self._sent = replace(block, id=number)
+            return now.with_block(self._sent)
 
         await self._session.edits.change_prompt_blocks(put)
-        self._block_id = block_id
+        self._block_id = None if self._sent is None else self._sent.id
 
     @property
     def _loss(self) -> str:

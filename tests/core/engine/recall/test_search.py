@@ -268,6 +268,9 @@ def test_an_excerpt_begins_with_a_whole_word() -> None:
         assert before == "" or f" {before}" in text
     assert excerpt_of(text, at, at) == text
     assert excerpt_of("洪" * 9 + "水", 9, 3) == "…洪洪洪水"
+    # A blank somewhere in such a text takes nothing away.
+    told = "洪" * 90 + " 洪"
+    assert excerpt_of(told + "水", len(told), 60) == f"…{'洪' * 58} 洪水"
 
 
 def test_every_section_of_memory_has_the_title_that_tab_3_gives_it() -> None:

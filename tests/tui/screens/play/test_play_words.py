@@ -72,12 +72,24 @@ def test_a_chapter_that_is_ending_says_so_in_a_line_of_80_columns() -> None:
     assert len(said) <= 56
 
 
-def test_an_opening_scene_that_is_too_long_ends_with_a_whole_word() -> None:
+def scene_of(chapter: str) -> str:
+    """Return the opening scene of a chapter as it shows, without what stands around it."""
     snapshot = active().snapshot
-    words = replace(snapshot, tab1=replace(snapshot.tab1, chapter="a flood " * 80))
-    assert "a flood a…" in play_view(words).scene or "a flood…" in play_view(words).scene
-    one_word = replace(snapshot, tab1=replace(snapshot.tab1, chapter="洪" * 500))
-    assert f"{'洪' * (LONGEST_SCENE - 1)}…" in play_view(one_word).scene
+    shown = play_view(replace(snapshot, tab1=replace(snapshot.tab1, chapter=chapter))).scene
+    return shown.removeprefix("The scene: ").partition("\n")[0]
+
+
+def test_an_opening_scene_that_is_too_long_ends_with_a_whole_word() -> None:
+    for shift in range(8):
+        chapter = "x" * shift + "a flood " * 80
+        shown = scene_of(chapter).removesuffix("…")
+        assert chapter.startswith(f"{shown} ")
+        assert LONGEST_SCENE - len(shown) <= len(" flood…"), "only the word that has no room is left out"
+
+
+def test_an_opening_scene_in_a_script_without_blanks_is_not_cut_to_its_title() -> None:
+    for title in ("", "第一章 "):
+        assert len(scene_of(title + "洪" * 500)) == LONGEST_SCENE
 
 
 def test_the_end_says_how_much_is_summarised() -> None:

@@ -15,7 +15,7 @@ from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.tui.engine_app import Desktop, filled, screen_text
+from tests.tui.engine_app import Desktop, filled, screen_text, until
 from tests.tui.rooms.chapter_page import SCRIPT, make_ended
 from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
 from tests.tui.rooms.play_table import gate as gate
@@ -243,7 +243,11 @@ async def test_the_exact_next_input_is_shown_with_what_was_heard_and_the_text_of
 
 async def test_what_is_given_next_is_not_offered_in_a_chapter_that_has_ended(desktop: Desktop) -> None:
     desktop.script = SCRIPT
-    async with desktop.window(make_ended) as (_, app):
-        titles = [one.title for one in commands_of(app, lambda: None)]
-        assert "What is given next" not in titles
-        assert "End Chapter" not in titles, "the page is read"
+    async with desktop.window(make_ended) as (pilot, app):
+
+        def titles() -> list[str]:
+            return [one.title for one in commands_of(app, lambda: None)]
+
+        await until(pilot, lambda: "As the next character sees it" in titles())
+        assert "What is given next" not in titles()
+        assert "End Chapter" not in titles()
