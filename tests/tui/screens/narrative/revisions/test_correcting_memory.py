@@ -124,18 +124,6 @@ async def test_a_correction_is_discarded_after_a_question_or_stored_once_as_the_
         assert len(await page.session.reads.memory_blocks()) == 3
 
 
-@pytest.mark.parametrize(("rows", "most"), [(24, 6), (36, 18), (60, 30)])
-async def test_a_text_to_edit_has_the_rows_that_a_high_terminal_has_to_spare(
-    desktop: Desktop, rows: int, most: int
-) -> None:
-    async with active_page(desktop) as (page, dialog):
-        await page.pilot.resize_terminal(120, rows)
-        await dialog.begin()
-        await page.until(lambda: dialog.area.outer_size.height == most)
-        box = page.app.screen.query_one(".dialog--box")
-        assert 0 <= box.region.y < dialog.add.region.bottom < box.region.bottom <= rows
-
-
 async def test_what_was_typed_stays_when_it_cannot_be_stored_and_can_be_added_again(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
