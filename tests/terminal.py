@@ -240,11 +240,14 @@ class Terminal:
         self._write("".join(f"\x1b[<0;{x + right + 1};{y + 1}{end}" for end in "Mm"))
 
     def find(self, text: str) -> tuple[int, int]:
-        """Return column and row of the first place where `text` shows."""
-        for y, line in enumerate(self.text.split("\n")):
-            if (x := line.find(text)) >= 0:
-                return x, y
-        raise AssertionError(f"{text!r} does not show\n{self.text}")
+        """Return column and row of the first place where `text` shows, once it does.
+
+        What the program paints at once may come in parts.
+        """
+        with self._changed:
+            self.wait_for(text)
+            lines = self.text.split("\n")
+            return next((x, y) for y, line in enumerate(lines) if (x := line.find(text)) >= 0)
 
     def resize(self, size: Size) -> None:
         """Change the window's size."""

@@ -27,6 +27,7 @@ class StoredTextModal(StoringModal[bool], TextDialog):
     HELP = TextDialog.HELP
     IS_FINAL = False
     AUTO_FOCUS = "CappedTextArea"
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (36, "-tall")]  # noqa: RUF012  # declared for instances by Textual
     heading: str
     """The title of the dialog."""
     EFFECT: ClassVar[str]

@@ -51,3 +51,17 @@ async def test_a_correction_of_a_reply_stays_in_its_field_when_it_is_not_stored(
         await table.until(lambda: "The newest reply is another one now" in str(refused.content))
         assert dialog.query_one(CappedTextArea).text.endswith(" Now.")
         assert not any(event.text.endswith(" Now.") for event in await table.events())
+
+
+@pytest.mark.parametrize(("rows", "most"), [(24, 6), (36, 18), (60, 30)])
+async def test_a_reply_to_correct_has_the_rows_that_a_high_terminal_has_to_spare(
+    desktop: Desktop, rows: int, most: int
+) -> None:
+    async with at_table(desktop, prompts=1) as table:
+        await table.pilot.resize_terminal(120, rows)
+        table.pane.takes.action_correct_reply()
+        await table.until(lambda: isinstance(table.app.screen, ReplyModal))
+        dialog = table.app.screen
+        await table.until(lambda: dialog.query_one(CappedTextArea).outer_size.height == most)
+        box, add = dialog.query_one(".dialog--box"), dialog.query_one("#add")
+        assert 0 <= box.region.y < add.region.bottom < box.region.bottom <= rows
