@@ -9,7 +9,7 @@ import random
 import signal
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from core.config.models.assignments import ModelAssignments
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import NarrativeRequest, ReplyRequest, Request
-from core.domain.requests.request_kinds import Level
+from core.domain.requests.request_kinds import Level, RequestKind
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
@@ -120,15 +120,35 @@ class Gm:
                 with suppress(StoryEngineError):
                     await self._step()
                 await asyncio.sleep(self._chance.random() * 2 * SLOWEST)
+        await self._be_idle()
         await self._insist(self._session.afterthoughts.choose_speakers, (), is_on=False)
         while not await self._is_over():
             with suppress(StoryEngineError):
                 await self._see_to_failures()
             await asyncio.sleep(SLOWEST)
 
+    async def _be_idle(self) -> None:
+        """Ask for nothing until a character was asked whether it adds something, by chance or by now.
+
+        A window that has just opened its chapter begins to wait with a key.
+        """
+        self._session.afterthoughts.touch()
+        while not any(one.kind is RequestKind.AFTERTHOUGHT for one in await self._requests()):
+            session = self._session.snapshot.session
+            with suppress(StoryEngineError):
+                if session.prompt_index and session.adds_unasked:
+                    await self._see_to_failures()
+                else:
+                    await self._step()
+            await asyncio.sleep(SLOWEST)
+
     async def _count(self) -> int:
-        """Return how many requests there are; a server that is too busy to answer is asked again."""
-        return len(await self._insist(self._session.reads.requests))
+        """Return how many requests there are."""
+        return len(await self._requests())
+
+    async def _requests(self) -> Sequence[Request]:
+        """Return all requests; a server that is too busy to answer is asked again."""
+        return await self._insist(self._session.reads.requests)
 
     async def _insist(
         self, command: Callable[_Asked, Awaitable[_Answer]], *arguments: _Asked.args, **more: _Asked.kwargs
