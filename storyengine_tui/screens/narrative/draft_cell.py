@@ -208,7 +208,7 @@ class DraftCell(Vertical):
             self._show_words()
 
     def settle(self, draft: NarrativeDraft) -> None:
-        """Replace the stream by the draft that was stored; a GM who reads another draft stays there."""
+        """Show the stored draft in place of the stream, unless the GM reads another draft."""
         if all(known.version != draft.version for known in self.drafts):
             self.drafts.append(draft)
         self.live = None

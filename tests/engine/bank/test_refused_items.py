@@ -1,4 +1,4 @@
-"""Items that the store refuses: the answers that they were made of are not used for ever."""
+"""Items that the store refuses: the answers behind them are asked for again at the next retry."""
 
 import pytest
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import psycopg
 import pytest
@@ -12,6 +14,7 @@ from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import (
     EventsAppended,
     MemoryAppended,
@@ -44,6 +47,7 @@ from tests.torture.readers.reader import check_session
 pytestmark = pytest.mark.anyio
 
 AWAY = StorageError(ErrorCode.STORAGE_SAVE_FAILED)
+REFUSAL = StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)
 
 
 def with_reply(changes: Changes) -> bool:
@@ -122,11 +126,10 @@ async def test_a_reset_stops_what_was_stored_without_an_answer_and_puts_the_chap
 async def test_a_settlement_that_can_never_be_stored_becomes_a_failure_and_the_session_goes_on(
     store: PostgresStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    refusal = StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)
     outage = Outage(store)
     session_id = await playable(store)
     async with window(outage, None, session_id) as session:
-        outage.fail(1, refusal, with_reply)
+        outage.fail(1, REFUSAL, with_reply)
         with caplog.at_level(logging.ERROR):
             request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
         assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.STORAGE_SAVE_FAILED)
@@ -143,19 +146,13 @@ async def test_answers_on_record_whose_outcome_can_never_be_stored_are_not_used_
     store: PostgresStore, url: str
 ) -> None:
     """The parts of a chapter are stored as they come: no mark can be put on them afterwards."""
-    refusal = StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)
-    outage = Outage(store)
-    session_id = await playable(store)
-    async with window(outage, None, session_id) as session:
-        await play(session, 1)
-        await session.end_chapter()
-        await session.wait_idle()
-        outage.fail(1, refusal, lambda changes: changes.drafts)
+    async with ended_chapter(store) as (outage, session):
+        outage.fail(1, REFUSAL, lambda changes: changes.drafts)
         request = await session.wait(await session.build_narrative())
         assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.STORAGE_SAVE_FAILED)
         first = await answered(store, request)
         assert first
-        outage.fail(1, refusal, lambda changes: changes.drafts)
+        outage.fail(1, REFUSAL, lambda changes: changes.drafts)
         request = await session.wait(await session.retry(request.id))
         assert request.state is RequestState.FAILED
         assert len(await answered(store, request)) == 2 * len(first), "other answers are tried"
@@ -163,28 +160,33 @@ async def test_answers_on_record_whose_outcome_can_never_be_stored_are_not_used_
         assert len(await answered(store, request)) == 3 * len(first)
         assert session.snapshot.draft_count == 1
     with psycopg.connect(plain_url(url)) as connection:
-        check_session(connection, session_id, may_be_late=True)
+        check_session(connection, session.id, may_be_late=True)
 
 
 async def test_an_answer_of_an_earlier_attempt_that_the_store_refuses_is_not_used_once_more(
     store: PostgresStore,
 ) -> None:
-    refusal = StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)
-    outage = Outage(store)
-    session_id = await playable(store)
-    async with window(outage, None, session_id) as session:
-        await play(session, 1)
-        await session.end_chapter()
-        await session.wait_idle()
+    async with ended_chapter(store) as (outage, session):
         # The parts are stored; their attempt ends without a word of why, as after a crash.
-        outage.fail(4, refusal, lambda changes: [one for one in changes.requests if not one.state.is_open])
+        outage.fail(4, REFUSAL, lambda changes: [one for one in changes.requests if not one.state.is_open])
         request = await session.wait(await session.build_narrative())
         first = await answered(store, request)
-        outage.fail(1, refusal, lambda changes: changes.drafts)
+        outage.fail(1, REFUSAL, lambda changes: changes.drafts)
         request = await session.wait(await session.retry(request.id))
         assert await answered(store, request) == first, "what is on record is used first"
         await done(session, await session.retry(request.id))
         assert len(await answered(store, request)) == 2 * len(first)
+
+
+@asynccontextmanager
+async def ended_chapter(store: PostgresStore) -> AsyncIterator[tuple[Outage, SessionHandle]]:
+    """A chapter of one prompt that has ended, and the outage that its window meets when told to."""
+    outage = Outage(store)
+    async with window(outage, None, await playable(store)) as session:
+        await play(session, 1)
+        await session.end_chapter()
+        await session.wait_idle()
+        yield outage, session
 
 
 async def answered(store: PostgresStore, request: Request) -> list[ArtifactId]:
@@ -195,14 +197,13 @@ async def answered(store: PostgresStore, request: Request) -> list[ArtifactId]:
 
 
 async def test_not_even_provenance_that_cannot_be_stored_stops_the_session(store: PostgresStore) -> None:
-    refusal = StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)
     outage = Outage(store)
     session_id = await playable(store)
     async with window(outage, None, session_id) as session:
-        outage.fail(9, refusal, lambda changes: changes.artifacts)
+        outage.fail(9, REFUSAL, lambda changes: changes.artifacts)
         request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
         assert request.error_code is ErrorCode.STORAGE_SAVE_FAILED
-        outage.fail(0, refusal)
+        outage.fail(0, REFUSAL)
         await done(session, await session.retry(request.id))
 
 

@@ -141,7 +141,7 @@ async def test_keys_that_come_while_a_block_is_stored_count_and_switch_add_and_d
         await pilot.press("right", "enter")
         await until(pilot, lambda: session.snapshot.prompt_blocks.find(2) is None)
         await until(pilot, lambda: rows(screen)[0][2] == "The house")
-        # A new block of which nothing is typed is none.
+        # A new block is stored with its first letter.
         before = session.snapshot.prompt_blocks
         await pilot.press("n")
         await editor_shown(pilot)
