@@ -212,6 +212,7 @@ async def show_bank(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> None
     await app.chapter.show_again()
     await until(pilot, lambda: app.chapter.is_open)
     app.chapter.do_there("narrative", "bank_list('facts')")
+    await until(pilot, lambda: app.chapter.active_tab == "narrative")
     await take(pilot, "14-memory-bank")
 
 

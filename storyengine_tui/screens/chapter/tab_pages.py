@@ -156,11 +156,13 @@ class TabPages:
     async def _make(self, tab: str) -> "SessionTab":
         async with self._making:
             if tab not in self._pages:
+                # Found first: the window may close during the import, and a closing tab ignores what is mounted.
+                pane = self._screen.query_one(f"#{tab}", TabPane)
                 # In a thread: an import would delay keys.
                 module = await asyncio.to_thread(import_module, f"storyengine_tui.screens.{tab}.{tab}_pane")
                 page: SessionTab = getattr(module, f"{tab.capitalize()}Pane")()
                 page.display = False
-                await self._screen.query_one(f"#{tab}", TabPane).mount(page)
+                await pane.mount(page)
                 apply_tall_class(page, self._screen.size.height)
                 self._pages[tab] = page
             return self._pages[tab]

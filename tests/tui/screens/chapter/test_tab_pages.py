@@ -1,6 +1,7 @@
 """The pages of the tabs, which are created one after the other while the GM already works."""
 
 import asyncio
+import threading
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, cast
@@ -163,6 +164,30 @@ async def test_a_page_is_made_once_also_where_another_chapter_is_opened_meanwhil
         PlayPane.gate.set()
         page = await pages.make("play")
         assert [page] == [*app.query(PlayPane)]
+
+
+async def test_a_window_that_closes_while_a_page_is_imported_leaves_no_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop, began, gate = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def import_slowly(name: str) -> SimpleNamespace:
+        loop.call_soon_threadsafe(began.set)
+        assert gate.wait(60)
+        return SimpleNamespace(PlayPane=PlayPane)
+
+    monkeypatch.setattr(tab_pages, "import_module", import_slowly)
+    app = Tabs()
+    async with asyncio.timeout(60):
+        async with app.run_test():
+            pages = TabPages(cast("Screen[None]", app.screen))
+            asking = asyncio.create_task(pages.make("play"))
+            await began.wait()
+            asking.cancel()
+            [making] = [task for task in asyncio.all_tasks() if "TabPages._make" in repr(task.get_coro())]
+        gate.set()
+        await making
+        assert not app.query(PlayPane)
 
 
 def narratives(app: App[Any]) -> list[NarrativePane]:
