@@ -156,7 +156,7 @@ class TabPages:
     async def _make(self, tab: str) -> "SessionTab":
         async with self._making:
             if tab not in self._pages:
-                # Found first: the window may close during the import, and a closing tab ignores what is mounted.
+                # Before the import: the window may close meanwhile. A closing tab ignores what is mounted.
                 pane = self._screen.query_one(f"#{tab}", TabPane)
                 # In a thread: an import would delay keys.
                 module = await asyncio.to_thread(import_module, f"storyengine_tui.screens.{tab}.{tab}_pane")
