@@ -89,7 +89,14 @@ class Engine(SessionCatalog):
         self.queue = QueueControl(store.queue, self._switch, choices, clock, self.closed, self._wake_lane)
         self._guard = CeilingGuard(ceilings, store.spent, clock, store.tell_open_costs) if ceilings else None
         self._gateway = ModelGateway(
-            provider, choices, consent, clock, lanes=lanes, prices=prices, ceilings=self._guard
+            provider,
+            choices,
+            consent,
+            clock,
+            lanes=lanes,
+            prices=prices,
+            ceilings=self._guard,
+            rates=store.queue,
         )
         self.embeddings = EmbeddingService(self._gateway, embedding, clock)
 
