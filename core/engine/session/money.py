@@ -47,13 +47,13 @@ class ReadingForecast:
 
     @property
     def costs(self) -> str:
-        """Tokens and money, in sentences."""
+        """Parts, tokens and money, in sentences."""
         money = "the price of the model is unknown"
         if self.amount is not None:
             money = f"costs up to {dollars(self.amount)}"
         return (
-            f"Reading sends about {self.tokens:,} tokens, and {money}. The findings are then compared with "
-            "the items, which takes further calls."
+            f"Reading {counted(self.parts, 'part')} sends about {self.tokens:,} tokens, and {money}. "
+            "The findings are then compared with the items, which takes further calls."
         )
 
 

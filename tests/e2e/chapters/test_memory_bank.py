@@ -71,7 +71,9 @@ def test_what_reading_costs_is_said_and_asked_before_a_bank_is_kept(served: tupl
     try:
         refused = here.call("bank", "on", "last")
         assert refused.returncode == ExitCode.REFUSED
-        assert re.search(r"sends about [\d,]+ tokens, and costs up to \$\d", refused.stdout), refused.stdout
+        assert re.search(r"Reading 1 part sends about [\d,]+ tokens, and costs up to \$\d", refused.stdout), (
+            refused.stdout
+        )
         assert "Add --yes to have it read." in refused.stderr
         costs, kept = here.lines("bank", "on", "last", "--yes")
         assert refused.stdout.split() == costs.split()
