@@ -122,6 +122,12 @@ class PostgresQueue:
         left = delete(LANE_CALL).where(its).cte("left_place")
         await self._at_once(_notification(QueueMessage(QueueSignal.FREE, account=account)).add_cte(left))
 
+    async def begin_call(self, name: str, most: int) -> float:
+        """Count a call of this minute; see `core.storage.queue_store.SharedRates.begin_call`."""
+        begun = func.storyengine_begin_call(cast(literal(name), Text), cast(literal(most), Integer))
+        [(seconds,)] = await self._at_once(select(begun))
+        return float(seconds)
+
 
 def _notification(message: QueueMessage) -> Select[Any]:
     return select(func.pg_notify(CHANNEL, message.payload))

@@ -18,6 +18,7 @@ from core.domain.session.profile import Profiles
 from core.domain.slot import Slot
 from core.engine.catalog import SessionCatalog
 from core.engine.decisions import commands
+from core.engine.kinds.bank.requests import is_extraction
 from core.engine.kinds.base import input_of
 from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.changes import request_for_vectors
@@ -30,6 +31,7 @@ from core.engine.recall.reading import BankReader
 from core.engine.recall.search import Searched, search
 from core.engine.recall.texts import KeptTexts, lacking_pieces
 from core.engine.scene.commands import due_reveals
+from core.engine.services.bank.keeping import keep_bank, material
 from core.engine.services.save_points.auto_save import AutoSaver
 from core.engine.services.speaking.heartbeats import Heartbeats
 from core.engine.services.speaking.hints import USUAL_HINTS, HintRules
@@ -37,7 +39,7 @@ from core.engine.services.speaking.service import IDLE_CLOCK, Afterthoughts, Idl
 from core.engine.session.assist import Assist
 from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser
-from core.engine.session.money import Money
+from core.engine.session.money import Money, ReadingForecast, forecast_of_reading
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
@@ -47,7 +49,7 @@ from core.gateway.model_gateway import ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
 from core.ledger.prices import PriceBook
 from core.providers.base import Provider
-from core.storage.session_store import Lease, SessionStore, WriterInfo
+from core.storage.session_store import Lease, SessionStore, WriterInfo, written_elsewhere
 from core.storage.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -89,7 +91,14 @@ class Engine(SessionCatalog):
         self.queue = QueueControl(store.queue, self._switch, choices, clock, self.closed, self._wake_lane)
         self._guard = CeilingGuard(ceilings, store.spent, clock, store.tell_open_costs) if ceilings else None
         self._gateway = ModelGateway(
-            provider, choices, consent, clock, lanes=lanes, prices=prices, ceilings=self._guard
+            provider,
+            choices,
+            consent,
+            clock,
+            lanes=lanes,
+            prices=prices,
+            ceilings=self._guard,
+            rates=store.queue,
         )
         self.embeddings = EmbeddingService(self._gateway, embedding, clock)
 
@@ -205,6 +214,19 @@ class Engine(SessionCatalog):
         asked = RecallRequest(text=prompt_text, recent_from=recent_from, embed=embed)
         knowledge = snapshot.known_to(slot, await self._bank.read(snapshot, slot, asked))
         return await input_of(builder, knowledge, prompt_text)
+
+    async def forecast_of_bank(self, session_id: SessionId) -> ReadingForecast:
+        """Return what it costs at most to read a chapter for a memory bank that is switched on now.
+
+        Raises StoryEngineError where it cannot be switched on, as where a window has the chapter open.
+        """
+        if (holder := await self._store.writer_of(session_id)) is not None:
+            raise written_elsewhere(holder)
+        snapshot = await self.reader(session_id).load(with_memory=True)
+        canon, read = await material(self._store, session_id)
+        changes = keep_bank(snapshot, self._clock(), is_on=True, events=canon, read=read)
+        unread = tuple(filter(is_extraction, changes.requests))
+        return await forecast_of_reading(self._gateway, snapshot, canon, unread)
 
     def keep_texts(self) -> KeptTexts:
         """Return what keeps the texts of chapters for several searches."""

@@ -23,9 +23,10 @@ from core.gateway.call_records import CallRecords
 from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import PlannedCall
 from core.gateway.embedding_records import EmbeddingCall, EmbeddingProgress, records_of
-from core.gateway.lanes import MinuteLimit, said_of
+from core.gateway.lanes import said_of
 from core.gateway.model_gateway import ModelGateway, ended
 from core.gateway.places import LanePlace
+from core.gateway.rates import MinuteLimit
 from core.providers.base import ProviderError
 from core.providers.embedding.base import Embedder, shortened, texts_of_query
 

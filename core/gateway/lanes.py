@@ -5,90 +5,23 @@ Accounts share nothing: where one is down, slow or at its limit, the calls to an
 
 import asyncio
 import logging
-from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
-from itertools import count
+from functools import partial
 from typing import Final
 
 from core.config.files.paths import Paths
 from core.config.models.accounts import LOCAL, OWN, Account, Accounts, setting_of_account
 from core.config.models.assignments import ModelAssignments
-from core.config.models.model_config import ModelConfig
-from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import Request
 from core.gateway.places import LanePlace, Places
+from core.gateway.rates import AskAll, MinuteLimit
 from core.providers.base import Provider, ProviderError
-from core.storage.queue_store import SharedPlaces
+from core.storage.queue_store import SharedLanes, SharedPlaces
 
 log = logging.getLogger(__name__)
-
-_MINUTE = 60.0
-
-
-class MinuteLimit:
-    """Lets at most so many calls begin in any minute; the others wait, those of the play in front.
-
-    Work beside the play leaves a quarter of them to it: a prompt does not wait for it.
-    """
-
-    def __init__(self) -> None:
-        self._begun: deque[float] = deque()
-        self._numbers = count()
-        self._waiting: dict[tuple[bool, int], int] = {}
-        """The limits of the calls that wait. Their order: those of the play first, then as they came."""
-
-    async def wait(self, limit: int, *, is_background: bool = False) -> None:
-        """Return when a call may begin; at most a minute from now per call ahead of it."""
-        loop = asyncio.get_running_loop()
-        own = is_background, next(self._numbers)
-        limit = max(1, limit * 3 // 4) if is_background else limit
-        self._waiting[own] = limit
-        try:
-            while True:
-                now = loop.time()
-                while self._begun and self._begun[0] <= now - _MINUTE:
-                    self._begun.popleft()
-                if len(self._begun) >= limit:
-                    await asyncio.sleep(self._begun[0] + _MINUTE - now)
-                elif any(one < own and len(self._begun) < most for one, most in self._waiting.items()):
-                    await asyncio.sleep(0)  # the one ahead has waited until the same moment
-                else:
-                    self._begun.append(now)
-                    return
-        finally:
-            del self._waiting[own]
-
-
-class RateLimiter:
-    """Lets at most `requests_per_minute` calls of a choice begin in any minute; the others wait.
-
-    The characters share the limit of their role, but for one that has a limit, or an account, of its own.
-    """
-
-    def __init__(self, choices: ModelAssignments) -> None:
-        self._choices = choices
-        self._limits: defaultdict[tuple[str, AgentRole | int], MinuteLimit] = defaultdict(MinuteLimit)
-
-    async def wait(
-        self,
-        role: AgentRole,
-        agent_id: int,
-        choice: ModelConfig | None = None,
-        *,
-        is_background: bool = False,
-    ) -> None:
-        """Return when a call of the agent, by `choice` or as usual, may begin; as `MinuteLimit.wait`."""
-        choice = choice or self._choices.of(role, agent_id)
-        limit = choice.requests_per_minute
-        if limit is None:
-            return
-        is_shared = limit == self._choices[role].requests_per_minute
-        own = self._limits[choice.account, role if is_shared else agent_id]
-        await own.wait(limit, is_background=is_background)
-
 
 POLL_SECONDS: Final = 2.0
 """Seconds after which a call that waits asks again, in case no window told it of a free place."""
@@ -186,6 +119,7 @@ class Lane:
         self._shared: SharedLane | None = None
         self._per_minute = requests_per_minute
         self._limit = MinuteLimit()
+        self._ask_all: AskAll | None = None
 
     @classmethod
     def to(cls, provider: Provider) -> "Lane":
@@ -214,13 +148,16 @@ class Lane:
         # The place of all windows first: a call that waits there holds none here that another could have.
         async with shared, self._places.held(place):
             if self._per_minute is not None:
-                await self._limit.wait(self._per_minute, is_background=place.is_background)
+                await self._limit.wait(
+                    self._per_minute, is_background=place.is_background, ask_all=self._ask_all
+                )
             yield
 
-    def share(self, account: str, places: SharedPlaces) -> None:
+    def share(self, account: str, lanes: SharedLanes) -> None:
         """Count the calls of all windows from now on, where the account takes only so many."""
         if self._most is not None:
-            self._shared = SharedLane(account, self._most, places)
+            self._shared = SharedLane(account, self._most, lanes)
+        self._ask_all = partial(lanes.begin_call, account)
 
     def wake(self) -> None:
         """Let calls that wait for another window ask again."""

@@ -27,12 +27,14 @@ from core.domain.session.profile import Profiles
 from core.gateway.call_records import CallRecords, failure_of, input_contents
 from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import Cashier, Following, PlannedCall, nothing_follows
-from core.gateway.lanes import Lane, Lanes, RateLimiter, said_of
+from core.gateway.lanes import Lane, Lanes, said_of
 from core.gateway.places import LanePlace
+from core.gateway.rates import RateLimiter
 from core.ledger.ceilings import CeilingGuard
 from core.ledger.prices import PriceBook
 from core.providers.answer import behind_thought
 from core.providers.base import Completion, ModelRequest, Provider, ProviderError, TextDelta
+from core.storage.queue_store import SharedRates
 from core.text.cleaning import StreamCleaner, clean, clean_line, is_blank
 
 LONGEST_CALL = 10
@@ -98,11 +100,12 @@ class ModelGateway:
         lanes: Lanes | None = None,
         prices: PriceBook | None = None,
         ceilings: CeilingGuard | None = None,
+        rates: SharedRates | None = None,
     ) -> None:
         self.choices = choices
         self._lanes = {OWN: Lane.to(provider), **(lanes or {})}
         self._consent = consent
-        self._limiter = RateLimiter(choices)
+        self._limiter = RateLimiter(choices, rates)
         self._clock = clock
         self.cashier = Cashier(prices, ceilings, clock)
 

@@ -161,7 +161,7 @@ def sums_by(entries: Sequence[LedgerEntry], by: By) -> list[tuple[str, Sum]]:
 def entries_of(
     chapter: str, session: Session, artifacts: Sequence[Artifact], requests: Sequence[Request]
 ) -> list[LedgerEntry]:
-    """Return the calls of a chapter, numbered in the order of `artifacts`."""
+    """Return the calls of a chapter, without marks, numbered in the order of `artifacts`."""
     by_id = {request.id: request for request in requests}
     is_billed = may_be_billed(artifacts)
     return [
@@ -174,6 +174,7 @@ def entries_of(
             is_billed,
         )
         for number, artifact in enumerate(artifacts, start=1)
+        if not artifact.is_mark
     ]
 
 

@@ -94,7 +94,21 @@ class SharedPlaces(Protocol):
         """Leave the place, or stop waiting; other windows are told."""
 
 
-class QueueStore(SharedPlaces, Protocol):
+class SharedRates(Protocol):
+    """The calls that began within the last minute, over all windows."""
+
+    async def begin_call(self, name: str, most: int) -> float:
+        """Count a call that begins now under a name, and return 0.
+
+        Where `most` have begun within a minute nothing is counted; return the seconds until one may begin.
+        """
+
+
+class SharedLanes(SharedPlaces, SharedRates, Protocol):
+    """The places and the rates that windows share."""
+
+
+class QueueStore(SharedLanes, Protocol):
     """The queue of one database. Every method raises `StorageError` when it cannot be reached."""
 
     def subscribe(self, listener: Callable[[str], None]) -> None:

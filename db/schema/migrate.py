@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from core.domain.errors import StorageError
 from db.errors import LOAD, guarded
 
-HEAD: Final = "story_0035"
+HEAD: Final = "story_0036"
 """The newest revision; a test compares it with the migrations."""
 
 _PREFIX: Final = "story_"

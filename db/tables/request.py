@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, Index, SmallInteger, Text, UniqueConstraint
+from sqlalchemy import CheckConstraint, DateTime, Index, SmallInteger, Text, UniqueConstraint
 from sqlalchemy import text as sql
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlmodel import Field
@@ -193,3 +193,15 @@ class LaneCallRow(Row, table=True):
     writer_epoch: int
     writer_lock: int = Field(sa_type=column.BIG)
     waiting_since: datetime = column.time()
+
+
+class LaneMinuteRow(Row, table=True):
+    """Calls of the last minute at an account, or of an agent, whose rate is set.
+
+    The function `storyengine_begin_call` writes it.
+    """
+
+    __tablename__ = "lane_minute"
+
+    name: str = Field(primary_key=True, sa_type=Text)
+    begun_at: list[datetime] = column.array(DateTime(timezone=True))

@@ -55,13 +55,20 @@ class UnstoredCommits:
         self._send: Final = send
         self._kept: dict[SessionId, dict[frozenset[ArtifactId], Path]] = {}
         """The last files of each chapter that this window wrote, by the calls in them, in their order."""
+        self._turn: Final = asyncio.Lock()
+        """Held while files are written or removed: one commit is kept while another is being stored."""
 
     async def keep(self, changes: Changes, epoch: int, since: datetime, *after: Changes) -> None:
         """Keep a commit; see `SessionStore.keep`."""
-        if self._folder is None or not changes.artifacts:
-            return
+        if self._folder is not None and changes.artifacts:
+            async with self._turn:
+                await self._keep(self._folder, changes, epoch, since, *after)
+
+    async def _keep(
+        self, folder: Path, changes: Changes, epoch: int, since: datetime, *after: Changes
+    ) -> None:
         session_id, calls = changes.session_id, _calls_of(changes)
-        file = _named(self._folder, session_id, epoch, len(after), changes.artifacts[0].id)
+        file = _named(folder, session_id, epoch, len(after), changes.artifacts[0].id)
         kept = self._kept.get(session_id, {})
         if calls in kept and (epoch == NO_EPOCH or kept[calls] == file):
             return
@@ -80,6 +87,10 @@ class UnstoredCommits:
 
     async def settle(self, changes: Changes) -> None:
         """Remove the file of a commit that is stored now; after another commit only the calls count."""
+        async with self._turn:
+            await self._settle(changes)
+
+    async def _settle(self, changes: Changes) -> None:
         kept = self._kept.pop(changes.session_id, {})
         if kept and (first := next(iter(kept))) <= _calls_of(changes):
             await asyncio.to_thread(_removed, kept.pop(first))

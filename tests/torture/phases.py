@@ -33,6 +33,7 @@ from tests.torture.kills.kill_storage import (
 )
 from tests.torture.kills.kill_takes import kill_takes
 from tests.torture.kills.kill_typing import ROUNDS, kill_typing
+from tests.torture.kills.kill_unstored import kill_unstored
 from tests.torture.queue.rules import LEVELS
 from tests.torture.queue.run import FULL, torture_queue
 from tests.torture.soak import soak
@@ -301,7 +302,7 @@ PHASES: dict[str, Phase] = {
     "who knows what": on_machine((kill_scene, None), (kill_private_memory, None)),
     "library": on_machine((kill_library, FULL_LIBRARY)),
     "memory bank": on_machine((kill_bank, FULL_BANK)),
-    "engine room": on_machine((kill_beside, FULL_BESIDE)),
+    "engine room": on_machine((kill_beside, FULL_BESIDE), (kill_unstored, None)),
     "commands and resets": on_machine(
         (kill_commands, FULL_OPERATIONS), (kill_resets, FULL_OPERATIONS), (kill_purges, None)
     ),

@@ -333,6 +333,11 @@ class Artifact:
     """The cost of the call; None where it is unknown, or nothing was sent."""
     created_at: datetime
 
+    @property
+    def is_mark(self) -> bool:
+        """Whether it is no call, but says that the answer of a stored one was refused by the store."""
+        return self.call > 0 and not self.provider
+
 
 def total_cost(artifacts: Iterable[Artifact]) -> Decimal:
     """Return what calls cost together, in US dollars, as far as it is known."""

@@ -206,8 +206,10 @@ class Worker(SessionTask):
         """Yield what can be stored of a request, each for where the store refused the one before."""
         yield outcome, call_records
         failed = Failed(StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, _UNSTORABLE))
-        yield failed, call_records.refused(request, failed.error, self._writer.clock())
-        yield failed, records_without_call(request, failed.error, self._writer.clock())
+        is_of_answers = not isinstance(outcome, Failed | PutBack)  # else none was made anything of
+        now = self._writer.clock()
+        yield failed, call_records.refused(request, failed.error, now) if is_of_answers else call_records
+        yield failed, records_without_call(request, failed.error, now)
         yield failed, CallRecords()
 
     async def _outcome(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, CallRecords]:

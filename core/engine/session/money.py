@@ -22,7 +22,9 @@ from core.engine.recall.reading import BankReader
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
 from core.ledger.ceilings import CeilingGuard, Reached
+from core.ledger.sums import dollars
 from core.storage.snapshot import Snapshot
+from core.text.numbers import counted
 
 MOST_LOOKED_AT: Final = 32
 """Parts whose inputs are made for the forecast of a reading; each may have the memory of a long chapter."""
@@ -37,6 +39,51 @@ class ReadingForecast:
     """Of all inputs together."""
     amount: Decimal | None
     """US dollars at most; None where the price is unknown."""
+
+    @property
+    def question(self) -> str:
+        """Question for the GM where this costs money."""
+        return f"Keep a memory bank, and read {counted(self.parts, 'part')} of the chapter now?"
+
+    @property
+    def costs(self) -> str:
+        """Parts, tokens and money, in sentences."""
+        money = "the price of the model is unknown"
+        if self.amount is not None:
+            money = f"costs up to {dollars(self.amount)}"
+        return (
+            f"Reading {counted(self.parts, 'part')} sends about {self.tokens:,} tokens, and {money}. "
+            "The findings are then compared with the items, which takes further calls."
+        )
+
+
+async def forecast_of_reading(
+    gateway: ModelGateway,
+    snapshot: Snapshot,
+    canon: Sequence[Event],
+    requests: Sequence[BackgroundRequest],
+) -> ReadingForecast:
+    """Return what it costs at most to read parts of a chapter, whose memory is known, for its memory bank.
+
+    Of many parts some are looked at, from the first to the last, and stand for those beside them.
+    """
+    choices = gateway.choices.for_cast(snapshot.tab1.profiles)
+    choice = choices[AgentRole.CONTEXT_SUMMARY]
+    step = -(-len(requests) // MOST_LOOKED_AT) or 1
+    looked_at = requests[::step]
+
+    def made() -> list[Context]:
+        return [one for request in looked_at for one in scans_of(snapshot, request, choice, canon)]
+
+    contexts = await asyncio.to_thread(made)
+    amounts = [await gateway.forecast(context, choices=choices) for context in contexts]
+    known = [amount for amount in amounts if amount is not None]
+    share = Decimal(len(requests)) / (len(looked_at) or 1)
+    return ReadingForecast(
+        parts=len(requests),
+        tokens=round(sum(context.tokens for context in contexts) * share),
+        amount=sum(known, FREE) * share if len(known) == len(amounts) else None,
+    )
 
 
 @dataclass(eq=False)
@@ -102,29 +149,10 @@ class Money:
         return total
 
     async def of_reading(self, requests: Sequence[BackgroundRequest]) -> ReadingForecast:
-        """Return what it costs at most to read parts of the chapter for its memory bank.
-
-        Of many parts some are looked at, from the first to the last, and stand for those beside them.
-        """
+        """Return what it costs at most to read parts of the chapter for its memory bank."""
         snapshot = await self._writer.know_memory(is_patient=False)
         canon = await self._writer.store.canon(snapshot.session.id)
-        choices = self._gateway.choices.for_cast(snapshot.tab1.profiles)
-        choice = choices[AgentRole.CONTEXT_SUMMARY]
-        step = -(-len(requests) // MOST_LOOKED_AT) or 1
-        looked_at = requests[::step]
-
-        def made() -> list[Context]:
-            return [one for request in looked_at for one in scans_of(snapshot, request, choice, canon)]
-
-        contexts = await asyncio.to_thread(made)
-        amounts = [await self._gateway.forecast(context, choices=choices) for context in contexts]
-        known = [amount for amount in amounts if amount is not None]
-        share = Decimal(len(requests)) / (len(looked_at) or 1)
-        return ReadingForecast(
-            parts=len(requests),
-            tokens=round(sum(context.tokens for context in contexts) * share),
-            amount=sum(known, FREE) * share if len(known) == len(amounts) else None,
-        )
+        return await forecast_of_reading(self._gateway, snapshot, canon, requests)
 
     def _parts(
         self,

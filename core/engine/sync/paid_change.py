@@ -5,10 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from core.storage.changes import Changes
-from core.storage.session_store import NO_EPOCH, SessionStore
+from core.storage.session_store import NO_EPOCH, Lease, SessionStore
 from core.storage.snapshot import Snapshot
 
 Decide = Callable[[Snapshot], Changes]
+
+
+def epoch_of(lease: Lease | None) -> int:
+    """Return the epoch of a lease, or that of none."""
+    return NO_EPOCH if lease is None else lease.epoch
 
 
 @dataclass(slots=True)
@@ -23,30 +28,49 @@ class PaidChange:
     """That of the lease under which it is being stored."""
     decided: Changes | None = None
     """As it is sent: decided once more it would have other ids, and could be stored twice."""
+    waits: bool = True
+    """Whether its turn has not come: it is kept as it would be decided behind those before it."""
     is_kept: bool = False
     """Whether it ended unstored and kept; those behind it then follow from it."""
+    _base: tuple[object, ...] = ()
+    """The snapshot, and the changes after that, on which it was decided while it waits."""
     has_ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def keep(self, snapshot: Snapshot) -> None:
         """Keep it as it was decided, or else as it would be decided on a snapshot after those before it."""
         behind = self._kept_before()
+        base = (snapshot, *behind)
+        if self.waits and [*map(id, base)] != [*map(id, self._base)]:
+            self.decided, self._base = None, base
         for one in behind:
             snapshot = snapshot.after(one)
         self.decided = self.decided or self.decide(snapshot)
         await self._store.keep(self.decided, self.epoch, snapshot.session.updated_at, *behind)
 
-    async def keep_at_end(self, snapshot: Snapshot, epoch: int) -> None:
+    def begin(self) -> None:
+        """Begin to store it: it is decided again, after all that is stored."""
+        self.waits, self.decided, self._base = False, None, ()
+
+    async def keep_waiting(self, snapshot: Snapshot, lease: Lease | None) -> None:
+        """Keep those that wait for their turn, up to this one, oldest first."""
+        if self.before is not None:
+            await self.before.keep_waiting(snapshot, lease)
+        if self.waits and not self.has_ended.is_set():
+            self.epoch = epoch_of(lease)
+            await self.keep(snapshot)
+
+    async def keep_at_end(self, snapshot: Snapshot, lease: Lease | None) -> None:
         """Keep it, as its task ends: behind those before it, whose tasks end too."""
         if self.before is not None:
             await self.before.has_ended.wait()
-        if self.decided is None:
-            self.epoch = epoch
+        if self.waits or self.decided is None:
+            self.epoch = epoch_of(lease)
         await self.keep(snapshot)
         self.is_kept = True
 
     def _kept_before(self) -> list[Changes]:
         """Return the kept changes before it, oldest first."""
         before = self.before
-        if before is None or not before.is_kept or before.decided is None:
+        if before is None or before.decided is None or (before.has_ended.is_set() and not before.is_kept):
             return []
         return [*before._kept_before(), before.decided]

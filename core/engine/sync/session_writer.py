@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
@@ -20,13 +20,14 @@ from core.engine.sync.completion_waiters import CompletionWaiters
 from core.engine.sync.lore_reading import with_lore
 from core.engine.sync.notifications import BankChanged, StorageRecovered, StorageTrouble, WriterChanged
 from core.engine.sync.paid_change import Decide as Decide
-from core.engine.sync.paid_change import PaidChange
+from core.engine.sync.paid_change import PaidChange, epoch_of
 from core.engine.sync.subscriptions import Listeners
 from core.storage.changes import Changes
-from core.storage.session_store import NO_EPOCH, Lease, SessionStore, WriterInfo
+from core.storage.session_store import Lease, SessionStore, WriterInfo
 from core.storage.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 FIRST_BACKOFF_SECONDS = 0.2
 MAX_BACKOFF_SECONDS = 5.0
@@ -74,7 +75,7 @@ class SessionWriter:
         self._trouble: StorageError | None = None
         """The error for which the holder of the mutex waits."""
         self._is_troubled = asyncio.Event()
-        self._tasks: set[asyncio.Task[Changes]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._paid: PaidChange | None = None
         """The last change with calls in it; those that wait are stored in the order in which they came."""
         self._stored: dict[object, None] = {}
@@ -197,35 +198,46 @@ class SessionWriter:
         await self.stop_writing()
 
     async def _in_own_task(self, work: Coroutine[object, object, Changes]) -> Changes:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return await asyncio.shield(task)
+        return await asyncio.shield(self._begun(work))
 
-    def _ended(self, task: asyncio.Task[Changes]) -> None:
+    def _begun(self, work: Coroutine[object, object, T]) -> asyncio.Task[T]:
+        self._tasks.add(task := asyncio.create_task(work))
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
         """Take note of how a change ended, for which its caller may no longer be waiting."""
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.info("a change was not stored: %r", error)
 
     async def _apply_paid(self, paid: PaidChange) -> Changes:
+        if self._is_troubled.is_set():
+            self._keep_waiting()
         try:
             return await self._apply(paid.decide, is_patient=True, paid=paid)
         except (SessionLockedError, asyncio.CancelledError):
-            await paid.keep_at_end(self.snapshot, NO_EPOCH if self.lease is None else self.lease.epoch)
+            await paid.keep_at_end(self.snapshot, self.lease)
             raise
         finally:
             if not paid.is_kept:
                 paid.before = None  # it is of no use any more, and would keep all that came before
             paid.has_ended.set()
 
+    def _keep_waiting(self) -> None:
+        """Keep the paid changes that wait for their turn, beside the one that holds them up."""
+        if self._paid is not None:
+            self._begun(self._paid.keep_waiting(self.snapshot, self.lease))
+
     async def _apply(self, decide: Decide, *, is_patient: bool, paid: PaidChange | None = None) -> Changes:
         async with self._exclusive(is_patient=is_patient):
             changes: Changes | None = None
             wait = FIRST_BACKOFF_SECONDS
+            if paid is not None:
+                paid.begin()
             while True:
                 if paid is not None:
-                    paid.epoch = NO_EPOCH if self.lease is None else self.lease.epoch
+                    paid.epoch = epoch_of(self.lease)
                 try:
                     lease = await self._require_lease()
                     if self._is_outdated:
@@ -254,6 +266,7 @@ class SessionWriter:
                         self.listeners.publish(StorageTrouble(error))
                     self._trouble = error
                     self._is_troubled.set()
+                    self._keep_waiting()
                     await asyncio.sleep(wait)
                     wait = min(MAX_BACKOFF_SECONDS, wait * 2)
                 except SessionLockedError:

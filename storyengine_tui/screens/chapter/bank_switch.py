@@ -6,7 +6,6 @@ from textual.app import App
 
 from core.domain.requests.cost import FREE
 from core.domain.session.language import LANGUAGES, Language, read_language
-from core.ledger.sums import dollars
 from core.text.cleaning import clean_line
 from core.text.numbers import counted
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -24,13 +23,7 @@ TOLD_IN: Final = "The language of the story is {} now."
 STOPPED: Final = "This chapter keeps no memory bank now. The items that it has stay, and are not recalled."
 
 
-READ_NOW: Final = "Keep a memory bank, and read {} of the chapter now?"
-COSTS: Final = (
-    "Reading sends about {} tokens, and {}. The findings are then compared with the items, which takes "
-    "further calls. All of it runs in the background; F7, 1 shows it, and c there drops the rest of it."
-)
-COSTS_AT_MOST: Final = "costs up to {}"
-COSTS_UNKNOWN: Final = "the price of the model is unknown"
+WHERE_IT_RUNS: Final = "All of it runs in the background; F7, 1 shows it, and c there drops the rest of it."
 READ: Final = "Read"
 
 
@@ -58,12 +51,8 @@ async def _may_cost(app: App[Any], session: "SessionHandle") -> bool:
     forecast = await session.money.of_reading(to_read)
     if forecast.amount == FREE:
         return True
-    money = COSTS_UNKNOWN if forecast.amount is None else COSTS_AT_MOST.format(dollars(forecast.amount))
-    heading, text = (
-        READ_NOW.format(counted(forecast.parts, "part")),
-        COSTS.format(f"{forecast.tokens:,}", money),
-    )
-    is_wanted = await app.push_screen_wait(ConfirmModal(heading, text, confirm=READ))
+    text = f"{forecast.costs} {WHERE_IT_RUNS}"
+    is_wanted = await app.push_screen_wait(ConfirmModal(forecast.question, text, confirm=READ))
     return bool(is_wanted)
 
 

@@ -181,7 +181,7 @@ async def test_an_answer_is_kept_where_its_price_cannot_be_looked_up(
     assert (result.text, result.error, cost_of(result)) == ("I nod.", None, None)
 
 
-@pytest.mark.parametrize("where", ["lanes.RateLimiter.wait", "cashier.Cashier.admit"])
+@pytest.mark.parametrize("where", ["rates.RateLimiter.wait", "cashier.Cashier.admit"])
 @pytest.mark.parametrize("prices", [PriceBook({"a-model": OWN}), PriceBook()], ids=["known", "unknown"])
 async def test_a_call_that_is_stopped_while_it_waits_for_its_turn_costs_nothing(
     where: str, prices: PriceBook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -74,7 +74,7 @@ async def test_a_call_that_waits_for_its_turn_is_not_sent_once_consent_is_withdr
     async def wait(*_: object, **__: object) -> None:
         consent.revoke(ADDRESS)
 
-    monkeypatch.setattr("core.gateway.lanes.RateLimiter.wait", wait)
+    monkeypatch.setattr("core.gateway.rates.RateLimiter.wait", wait)
     result = await call(service, consent)
     [artifact] = result.call_records.artifacts
     assert (artifact.error_code, artifact.usage) == (ErrorCode.CONSENT_REQUIRED, NO_TOKENS)

@@ -11,8 +11,9 @@ from core.config.models.assignments import choose_models, defaults_for
 from core.config.models.model_defaults import DEFAULT_LIMITS
 from core.config.sections import AccountSettings, AgentSettings, ProfileSettings
 from core.domain.agent_role import AgentRole
-from core.gateway.lanes import Lane, MinuteLimit, RateLimiter
+from core.gateway.lanes import Lane
 from core.gateway.places import LanePlace
+from core.gateway.rates import MinuteLimit, RateLimiter
 from core.providers.scripted.provider import ScriptedProvider
 
 AGENT_IDS = {

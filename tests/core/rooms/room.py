@@ -31,9 +31,8 @@ class Room:
         self.notifications: list[Notification] = []
         self._arrived = asyncio.Condition()
 
-    @asynccontextmanager
-    async def opened(self) -> AsyncIterator[SessionHandle]:
-        engine = Engine(
+    def engine(self) -> Engine:
+        return Engine(
             self.store,
             self.provider,
             self.choices,
@@ -41,7 +40,10 @@ class Room:
             backoffs=self.waits,
             **self.options,
         )
-        session = await engine.open(self.store.snapshot.session.id)
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[SessionHandle]:
+        session = await self.engine().open(self.store.snapshot.session.id)
         hears = asyncio.create_task(self._hear(session))
         try:
             async with asyncio.timeout(60):

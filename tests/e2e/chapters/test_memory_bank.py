@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
 
+from core.config.models.model_defaults import LOCAL_MODEL
 from core.domain.bank.item import Item
 from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
@@ -58,6 +60,26 @@ def test_a_chapter_is_switched_on_and_off_by_name(served: tuple[Machine, str]) -
     [stopped] = here.lines("bank", "off", "last")
     assert stopped == "The chapter keeps no memory bank; the items that it has stay."
     assert here.call("bank", "on", "nothing").returncode == ExitCode.REFUSED
+
+
+def test_what_reading_costs_is_said_and_asked_before_a_bank_is_kept(served: tuple[Machine, str]) -> None:
+    here, _ = served
+    here.play("Costly", 2)
+    settings = here.root / "home" / ".config" / "storyengine" / "config.toml"
+    settings.parent.mkdir(0o700, parents=True, exist_ok=True)
+    settings.write_text('[prices."MODEL"]\ninput = 1.0\noutput = 10.0\n'.replace("MODEL", LOCAL_MODEL))
+    try:
+        refused = here.call("bank", "on", "last")
+        assert refused.returncode == ExitCode.REFUSED
+        assert re.search(r"Reading 1 part sends about [\d,]+ tokens, and costs up to \$\d", refused.stdout), (
+            refused.stdout
+        )
+        assert "Add --yes to have it read." in refused.stderr
+        costs, kept = here.lines("bank", "on", "last", "--yes")
+        assert refused.stdout.split() == costs.split()
+        assert kept.startswith("The chapter keeps a memory bank. 1 part of it will be read")
+    finally:
+        settings.unlink()
 
 
 def test_a_search_says_where_the_words_are_and_which_name_a_word_was_taken_for(

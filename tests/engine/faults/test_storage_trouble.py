@@ -23,9 +23,11 @@ from core.engine.sync.notifications import (
     WriterChanged,
 )
 from core.engine.sync.session_tasks import LeaseWatch
+from core.ledger.sums import cost_text, entries_of, sum_of
 from core.storage.changes import Changes
 from core.storage.session_store import WriterInfo
 from db.store import PostgresStore
+from storyengine_tui.screens.calls.inputs.call_rows import calls_of, totals_of
 from tests.engine.windows import (
     GatedModel,
     Outage,
@@ -152,6 +154,12 @@ async def test_answers_on_record_whose_outcome_can_never_be_stored_are_not_used_
         assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.STORAGE_SAVE_FAILED)
         first = await answered(store, request)
         assert first
+        made = await store.artifacts(session.id)
+        total = sum_of(entries_of("Dawn", session.snapshot.session, made, ()))
+        shown = totals_of(calls_of(made, ()))
+        assert len(made) > total.calls == len([one for one in made if one.output_ref]), "a mark is no call"
+        assert cost_text(total) == "$0.00 (local)"
+        assert shown.startswith(f"{total.calls} calls ·"), shown
         outage.fail(1, REFUSAL, lambda changes: changes.drafts)
         request = await session.wait(await session.retry(request.id))
         assert request.state is RequestState.FAILED

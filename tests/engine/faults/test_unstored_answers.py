@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager
+from datetime import datetime
 from pathlib import Path
+from shutil import copytree
 
 import psycopg
 import pytest
@@ -13,13 +15,14 @@ from core.domain.agent_role import AgentRole
 from core.domain.ids import SessionId
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble
 from core.engine.sync.session_writer import Decide, SessionWriter
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.storage.changes import Changes
 from db.store import PostgresStore, open_store
-from tests.engine.windows import CHOICES, GatedModel, listening, play, playable, streaming, window
+from tests.engine.windows import CHOICES, Ears, GatedModel, listening, play, playable, streaming, window
 from tests.store.servers import PlainServer, plain_server, plain_url
 from tests.torture.readers.reader import Reader, check_session
 
@@ -204,6 +207,104 @@ async def test_two_paid_answers_that_wait_behind_each_other_are_both_kept_whole(
         assert len([one for one in await store.artifacts(session_id) if one.output_ref]) == 3
     with psycopg.connect(plain_url(plain.url)) as connection:
         check_session(connection, session_id)
+
+
+class KeptCalls:
+    """Tells when the calls of so many changes are on the disk."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+        self.all, kept = asyncio.Event(), set[object]()
+        behind = PostgresStore.keep
+
+        async def keep(
+            store: PostgresStore, changes: Changes, epoch: int, since: datetime, *after: Changes
+        ) -> None:
+            await behind(store, changes, epoch, since, *after)
+            kept.add(frozenset(call.id for call in changes.artifacts))
+            if len(kept) == count:
+                self.all.set()
+
+        monkeypatch.setattr(PostgresStore, "keep", keep)
+
+
+@asynccontextmanager
+async def two_kept(
+    plain: PlainServer, folder: Path, monkeypatch: pytest.MonkeyPatch, first: str, *, is_late: bool
+) -> AsyncIterator[tuple[PostgresStore, SessionHandle, Ears]]:
+    """Stop the server while two answers come, and go on once both are on the disk, while they wait."""
+    model, kept = TwoGates(), KeptCalls(monkeypatch, 2)
+    async with opened(plain, folder) as store:
+        session_id = await playable(store)
+        async with window(store, model, session_id) as session, listening(session) as ears:
+            await streaming(session, ears)
+            await session.background.add(session.assist.new(ASKED))
+            await model.both.wait()
+            await asyncio.to_thread(plain.stop)
+            model.gates[first].set()
+            if is_late:
+                await ears.hear(StorageTrouble)
+            await model.aclose()
+            async with asyncio.timeout(30):
+                await kept.all.wait()
+            assert len(files(folder)) == 2
+            yield store, session, ears
+
+
+async def check_both_stored(store: PostgresStore, session_id: SessionId) -> None:
+    assert {one.state for one in await store.requests(session_id)} == {RequestState.DONE}
+    assert (await store.load(session_id)).session.prompt_index == 1
+    assert len([one for one in await store.artifacts(session_id) if one.output_ref]) == 3
+
+
+ORDERS = pytest.mark.parametrize(
+    ("first", "is_late"), [(first, is_late) for first in ("reply", BESIDE) for is_late in (False, True)]
+)
+
+
+@ORDERS
+async def test_two_paid_answers_are_kept_whole_as_soon_as_they_wait_so_that_a_kill_loses_none(
+    plain: PlainServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, is_late: bool
+) -> None:
+    async with two_kept(plain, tmp_path, monkeypatch, first, is_late=is_late) as (_, session, _):
+        with monkeypatch.context() as killed:
+            killed.setattr(PostgresStore, "keep", nothing)
+            killed.setattr("core.engine.session.open_session.CLOSE_TIMEOUT_SECONDS", 0.1)
+            killed.setattr("core.engine.queue.worker.Worker.patience", 0.1)
+            await session.aclose()
+    await asyncio.to_thread(plain.start)
+    async with opened(plain, tmp_path) as store:
+        again = GatedModel()
+        again.gate.set()
+        async with window(store, again, session.id) as reopened:
+            assert not files(tmp_path)
+            await reopened.wait_idle()
+        assert again.calls == [], "nothing is to be sent again"
+        await check_both_stored(store, session.id)
+    with psycopg.connect(plain_url(plain.url)) as connection:
+        check_session(connection, session.id)
+
+
+async def nothing(*_: object) -> None:
+    """Do as a program that was killed."""
+
+
+@ORDERS
+async def test_two_paid_answers_that_were_kept_are_each_stored_once_where_the_server_comes_back(
+    plain: PlainServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, is_late: bool
+) -> None:
+    async with two_kept(plain, tmp_path, monkeypatch, first, is_late=is_late) as (store, session, ears):
+        await asyncio.to_thread(copytree, tmp_path / "unstored", tmp_path / "killed" / "unstored")
+        await asyncio.to_thread(plain.start)
+        await ears.hear(StorageRecovered)
+        await session.wait_idle()
+        assert not files(tmp_path)
+        await check_both_stored(store, session.id)
+    # A kill between a commit and the removal of its file leaves the file; nothing comes of it.
+    async with opened(plain, tmp_path / "killed") as store, window(store, None, session.id):
+        assert not files(tmp_path / "killed")
+        await check_both_stored(store, session.id)
+    with psycopg.connect(plain_url(plain.url)) as connection:
+        check_session(connection, session.id)
 
 
 async def test_a_paid_reply_is_stored_once_where_the_server_is_back_before_the_program_ends(

@@ -9,7 +9,7 @@ import pytest
 
 from core.config.models.assignments import ModelAssignments
 from core.domain.agent_role import AgentRole
-from core.domain.errors import ErrorCode
+from core.domain.errors import ErrorCode, StorageError
 from core.domain.requests.request import Artifact, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
@@ -24,6 +24,7 @@ from tests.engine.windows import (
     CHOICES,
     MATCHES,
     GatedModel,
+    Outage,
     Recorder,
     chapter,
     done,
@@ -100,6 +101,28 @@ async def test_a_build_that_failed_at_its_third_part_does_not_pay_for_the_first_
         assert {a.attempt for a in good} == {1, 2}
         assert draft.model == good[-1].model
         assert draft.text == await text_of_parts(store, good)
+
+
+async def test_parts_that_are_on_record_are_used_again_where_the_store_refuses_the_failure_of_a_later_one(
+    store: PostgresStore,
+) -> None:
+    """No answer is to blame: none was made anything of."""
+    model, outage = failing_at_its_third_part(), Outage(store)
+    async with chapter(outage, model, chunk_size=1, choices=SMALL_WINDOW) as session:
+        await long_chapter(session)
+        model.calls.clear()
+        refusal = StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)
+        outage.fail(1, refusal, lambda changes: [one for one in changes.requests if one.has_failed])
+        failed = await session.wait(await session.build_narrative())
+        assert (failed.error_code, outage.failures) == (ErrorCode.STORAGE_SAVE_FAILED, 1)
+        first = [input_hash(call) for call in model.calls]
+        artifacts = await store.artifacts(session.id, request_id=failed.id)
+        assert [one.error_code for one in artifacts] == [None, None, ErrorCode.LLM_SERVER_ERROR]
+        model.calls.clear()
+        await done(session, await session.retry(failed.id))
+        again = [input_hash(call) for call in model.calls]
+        assert again[0] == first[2], "it goes on with the part that failed"
+        assert not {*first[:2]} & {*again}
 
 
 async def test_a_definition_that_was_changed_between_two_tries_is_the_one_that_is_told(

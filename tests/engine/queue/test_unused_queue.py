@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from core.config.models.assignments import ModelAssignments
+from core.config.models.model_defaults import DEFAULT_LIMITS
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.gateway.lanes import Lane
@@ -31,7 +32,8 @@ def counted(sent: list[str], statements: int) -> Iterator[None]:
     yield
     during = sent[before:]
     assert len(during) == statements, during
-    assert not [one for one in during if "lane_call" in one or "queue_state" in one or "take_place" in one]
+    unwanted = ("lane_call", "queue_state", "take_place", "begin_call")
+    assert not [one for one in during if any(name in one for name in unwanted)]
 
 
 async def test_a_prompt_sends_two_statements_as_before(store: PostgresStore, sent: list[str]) -> None:
@@ -57,12 +59,12 @@ async def test_a_chapter_is_opened_with_as_many_statements_as_before(
 
 
 @asynccontextmanager
-async def at_an_account(store: PostgresStore, concurrency: int | None) -> AsyncIterator[SessionHandle]:
+async def at_an_account(store: PostgresStore, **limits: int) -> AsyncIterator[SessionHandle]:
     """Yield an open chapter whose characters use a named account."""
     async with chapter(store) as made:
         session_id = made.id
     choices = ModelAssignments({role: replace(choice, account="work") for role, choice in CHOICES.items()})
-    lanes = {"work": Lane(scripted, concurrency=concurrency)}
+    lanes = {"work": Lane(scripted, **limits)}
     engine = Engine(store, scripted(), choices, label="here", lanes=lanes, backoffs=waiting(3600.0))
     session = await engine.open(session_id)
     try:
@@ -74,7 +76,7 @@ async def at_an_account(store: PostgresStore, concurrency: int | None) -> AsyncI
 async def test_an_account_that_takes_any_number_of_calls_has_no_places_to_count(
     store: PostgresStore, sent: list[str]
 ) -> None:
-    async with at_an_account(store, None) as session:
+    async with at_an_account(store) as session:
         await play(session, 1)
         with counted(sent, STATEMENTS_OF_A_PROMPT):
             await play(session, 1)
@@ -83,9 +85,30 @@ async def test_an_account_that_takes_any_number_of_calls_has_no_places_to_count(
 async def test_an_account_with_a_limit_counts_a_place_with_two_statements_more(
     store: PostgresStore, sent: list[str]
 ) -> None:
-    async with at_an_account(store, 1) as session:
+    async with at_an_account(store, concurrency=1) as session:
         await play(session, 1)
         before = len(sent)
         await play(session, 1)
         more = [one for one in sent[before:] if "take_place" in one or "lane_call" in one]
         assert len(more) == 2, sent[before:]
+
+
+async def test_an_account_whose_rate_is_set_counts_a_call_with_one_statement_more(
+    store: PostgresStore, sent: list[str]
+) -> None:
+    async with at_an_account(store, requests_per_minute=60) as session:
+        await play(session, 1)
+        before = len(sent)
+        await play(session, 1)
+        assert ["begin_call" in one for one in sent[before:]].count(True) == 1
+        assert len(sent) - before == STATEMENTS_OF_A_PROMPT + 1, sent[before:]
+
+
+async def test_the_rate_of_an_agent_that_nobody_has_set_is_counted_with_no_statement(
+    store: PostgresStore, sent: list[str]
+) -> None:
+    usual = {role: replace(one, requests_per_minute=DEFAULT_LIMITS[role]) for role, one in CHOICES.items()}
+    async with chapter(store, choices=ModelAssignments(usual)) as session:
+        await play(session, 1)
+        with counted(sent, STATEMENTS_OF_A_PROMPT):
+            await play(session, 1)

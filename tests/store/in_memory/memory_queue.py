@@ -1,5 +1,6 @@
 """The queue of a store in memory: what several stores share, as windows share a server."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +19,8 @@ class SharedQueue:
     is_paused: bool = False
     listeners: list[Callable[[str], None]] = field(default_factory=list)
     calls: dict[str, list[tuple[Request, bool]]] = field(default_factory=dict)
+    begun: dict[str, list[float]] = field(default_factory=dict)
+    """When calls of the last minute began, by the names that they are counted under."""
 
 
 class MemoryQueue:
@@ -82,6 +85,14 @@ class MemoryQueue:
         calls = self._shared.calls.get(account, [])
         self._shared.calls[account] = [call for call in calls if call[0].id != request.id]
         await self.send(QueueMessage(QueueSignal.FREE, account=account))
+
+    async def begin_call(self, name: str, most: int) -> float:
+        now = asyncio.get_running_loop().time()
+        begun = [one for one in self._shared.begun.get(name, []) if one > now - 60.0]
+        if len(begun) >= most:
+            return begun[-most] + 60.0 - now
+        self._shared.begun[name] = [*begun, now]
+        return 0.0
 
 
 def _pause(*, is_paused: bool) -> QueueMessage:

@@ -100,3 +100,14 @@ def _is_new_summary(request: Request) -> bool:
 
 def _is_extraction(request: Request) -> bool:
     return request.kind is RequestKind.EXTRACTION
+
+
+class KeptNames:
+    """Numbers the changes that are kept on the disk because the database is gone."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[frozenset[object], int] = {}
+
+    def __call__(self, _: object, changes: Changes, *__: object) -> str:
+        calls = frozenset(one.id for one in changes.artifacts)
+        return f"answer {self._numbers.setdefault(calls, len(self._numbers) + 1)} kept"

@@ -20,7 +20,7 @@ from core.providers.scripted.provider import ScriptedProvider
 from core.storage.changes import Changes
 from db.embedded.machine.probe import server_processes
 from db.embedded.state import ServerState
-from tests.torture.kills.commit_names import commit_name
+from tests.torture.kills.commit_names import KeptNames, commit_name
 from tests.torture.kills.confirmed_texts import confirm_texts
 from tests.torture.kills.kill_orders import Orders, Point, Victim, append
 
@@ -166,6 +166,7 @@ def install(reaper: Reaper) -> None:
     from db.embedded.server import EmbeddedServer
     from db.queue import PostgresQueue
     from db.store import PostgresStore
+    from db.writes.unstored import UnstoredCommits
 
     seams = Seams(reaper)
     seams.around_plain(EmbeddedServer, "acquire", "server wanted")
@@ -185,6 +186,7 @@ def install(reaper: Reaper) -> None:
     seams.around(PostgresStore, "delete_save_point", "save slot let go")
     seams.around(PostgresStore, "archive", "chapter archived or restored")
     seams.around(PostgresStore, "purge", "chapter purged")
+    seams.around(UnstoredCommits, "keep", KeptNames())
     seams.around(PostgresQueue, "set_paused", _turned)
     seams.around(PostgresQueue, "take_place", "place taken")
     seams.around(PostgresQueue, "leave_place", "place left")

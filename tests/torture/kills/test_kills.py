@@ -28,6 +28,7 @@ from tests.torture.kills.kill_storage import (
 )
 from tests.torture.kills.kill_takes import kill_takes
 from tests.torture.kills.kill_typing import kill_typing
+from tests.torture.kills.kill_unstored import kill_unstored
 
 SEED = int(os.environ.get("STORYENGINE_TORTURE_SEED", "20261122"))
 
@@ -49,6 +50,10 @@ KILLS: dict[str, tuple[Callable[[Torturer, int], None], int]] = {
         4,
     ),
     "a memory bank that is read or changed when killed has each item once and with its proof": (kill_bank, 4),
+    "paid answers that wait for a database that is gone when killed are stored by the next start": (
+        kill_unstored,
+        3,
+    ),
     "a reset that is killed puts the chapter away whole or leaves it to be played on": (kill_resets, 1),
     "a deletion that is killed leaves the chapter whole or nothing of it": (kill_purges, 1),
     "a backup that is killed is whole or not there": (kill_backups, 1),

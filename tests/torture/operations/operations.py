@@ -20,6 +20,7 @@ from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.screens.play.scene.sent_view import NEXT
 from tests.torture.operations.operations_beside import OPERATIONS_BESIDE, require_done
+from tests.torture.operations.operations_in_outage import OPERATIONS_IN_OUTAGE
 from tests.torture.operations.operations_of_bank import OPERATIONS_OF_BANK
 from tests.torture.operations.operations_of_library import OPERATIONS_OF_LIBRARY, OPERATIONS_OF_NEXT
 
@@ -43,7 +44,8 @@ async def operation(name: str, session: str) -> None:
             elif name in OPERATIONS_OF_NEXT:
                 await OPERATIONS_OF_NEXT[name](engine)
             else:
-                await (OPERATIONS_BESIDE | OPERATIONS_OF_BANK)[name](engine, opened)
+                others = OPERATIONS_BESIDE | OPERATIONS_OF_BANK | OPERATIONS_IN_OUTAGE
+                await others[name](engine, opened)
         finally:
             await opened.aclose()
 

@@ -89,13 +89,13 @@ def _additions(session: SessionHandle) -> int:
 
 
 async def _propose(engine: Engine, session: SessionHandle) -> None:
-    async with _proposed(session, "A lamp on a sea of glass.") as proposal:
+    async with proposed(session, "A lamp on a sea of glass.") as proposal:
         await proposal
 
 
 async def _make_room(engine: Engine, session: SessionHandle) -> None:
     """Ask for a proposal, and send a prompt that needs its place: the proposal is made after the reply."""
-    async with _proposed(session, HANGS) as proposal:
+    async with proposed(session, HANGS) as proposal:
         await until(session, lambda: _is_called(engine) or proposal.done())
         request = await send(session, Slot.RED, f"Make room for {new_uuid()}.")
         require_done(await session.wait(request))
@@ -103,7 +103,8 @@ async def _make_room(engine: Engine, session: SessionHandle) -> None:
 
 
 @asynccontextmanager
-async def _proposed(session: SessionHandle, text: str) -> AsyncIterator["asyncio.Task[SuggestedText]"]:
+async def proposed(session: SessionHandle, text: str) -> AsyncIterator["asyncio.Task[SuggestedText]"]:
+    """Ask for a proposal inside the block."""
     asked = AssistRequest(task=Task.CONTINUE, field=Field.WORLD, text=text, limit=5_000)
     task = asyncio.create_task(session.assist.propose(session.assist.new(asked), _Watcher()))
     try:

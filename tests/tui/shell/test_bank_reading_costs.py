@@ -8,7 +8,7 @@ from textual.widgets import Static
 
 from core.engine.kinds.bank.requests import is_extraction
 from core.ledger.prices import PriceBook
-from storyengine_tui.screens.chapter.bank_switch import COSTS_UNKNOWN, UNREAD
+from storyengine_tui.screens.chapter.bank_switch import UNREAD
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop, until
@@ -60,4 +60,4 @@ async def test_the_chapter_is_read_once_the_gm_agrees(paid: PaidDesktop) -> None
 async def test_a_price_that_is_unknown_is_said_to_be_unknown(paid: PaidDesktop) -> None:
     paid.prices = PriceBook()
     async with paid.window(make_ended) as (pilot, app):
-        assert COSTS_UNKNOWN in await asked(pilot, app)
+        assert "the price of the model is unknown" in await asked(pilot, app)

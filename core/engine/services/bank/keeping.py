@@ -74,6 +74,7 @@ class BankKeeping:
 
     async def to_read(self) -> tuple[BackgroundRequest, ...]:
         """Return what would be read if the bank were switched on now. Raises StoryEngineError."""
+        self._writer.require_writer()
         changes = (await self._decision(is_on=True))(self._writer.snapshot)
         return tuple(filter(is_extraction, changes.requests))
 

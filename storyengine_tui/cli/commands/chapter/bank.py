@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any, Protocol
 
 import typer
@@ -15,29 +14,21 @@ from core.domain.audience import EVERYONE
 from core.domain.bank.details import DETAILS_OF, Details, ItemKind, QuoteDetails, StateDetails, ThreadDetails
 from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
-from core.domain.clock import utc_now
-from core.domain.errors import IllegalCommandError, SessionLockedError
+from core.domain.errors import IllegalCommandError
 from core.domain.ids import ItemId
-from core.domain.requests.request import BackgroundRequest
-from core.domain.session.language import LANGUAGES, read_language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.kinds.bank.requests import is_extraction
 from core.engine.services.bank.changes import NewItem, speaker_of
-from core.engine.services.bank.keeping import set_language
 from core.engine.services.bank.provenance import ItemProvenance
 from core.engine.services.bank.service import NO_BANK, Bank
-from core.engine.services.bank.words import failed_in_words
-from core.text.cleaning import clean_line
 from core.text.numbers import counted
-from storyengine_tui.cli.commands.chapter.play import PAUSED
+from storyengine_tui.cli.commands.chapter.bank_keeping import app
 from storyengine_tui.cli.commands.chapter.sessions import (
     SessionArgument,
     closed_chapter,
     find_character,
-    open_chapter,
 )
-from storyengine_tui.cli.printing import console, say, say_wrong
+from storyengine_tui.cli.printing import console, say
 from storyengine_tui.cli.running import command, echo_rows, given, one_of, print_json
 from storyengine_tui.screens.bank.bank_rows import called, mark_of, spoken
 from storyengine_tui.screens.bank.item_numbers import has_id, read_decay, read_items, read_prompt, shown_id
@@ -52,7 +43,6 @@ class Mark(Protocol):
         """Return the items that were changed, as they are now."""
 
 
-app = typer.Typer(help="The memory bank: people, places, threads, facts and quotes of a chapter, one by one.")
 Ids = Annotated[
     list[str],
     typer.Argument(metavar="ITEM", help="The id of an item, or how it begins; several are possible."),
@@ -62,64 +52,6 @@ NOT_SAID = (
     "No line of prompt {} has these words, of a few letters at least; `storyengine show` has all lines."
 )
 NOTHING_TYPED = "Name what to change, such as --name, --text or --importance; --help lists everything."
-
-
-@command(app, "on")
-async def on(session: SessionArgument) -> None:
-    """Keep a memory bank of a chapter; what was played is read as soon as it is opened."""
-    unread = await _keep(session, is_on=True)
-    parts = counted(len(unread), "part")
-    more = f" {parts} of it will be read, in the background, while it is open." if unread else ""
-    say(f"The chapter keeps a memory bank.{more}")
-
-
-@command(app, "off")
-async def off(session: SessionArgument) -> None:
-    """Stop keeping a memory bank of a chapter; its items stay, and are not recalled."""
-    await _keep(session, is_on=False)
-    say("The chapter keeps no memory bank; the items that it has stay.")
-
-
-@command(app)
-async def read(session: SessionArgument) -> None:
-    """Read the parts of a chapter that its memory bank lacks, and wait for that."""
-    async with open_chapter(session) as (engine, opened):
-        if opened.is_read_only:
-            raise SessionLockedError()
-        if not opened.snapshot.session.keeps_bank:
-            raise IllegalCommandError(NO_BANK)
-        if engine.queue.is_paused:
-            say_wrong(PAUSED)
-        parts = len(opened.keeping.unread)
-        await opened.keeping.wait_until_read()
-        failed = failed_in_words(opened.snapshot.requests)
-    if failed:
-        raise IllegalCommandError(f"{failed[0].upper()}{failed[1:]}; `storyengine queue list` says why.")
-    say(f"Read {counted(parts, 'part')}." if parts else "All of it that is in memory was read before.")
-
-
-@command(app)
-async def language(
-    session: SessionArgument,
-    wanted: Annotated[
-        str, typer.Argument(metavar="LANGUAGE", help=f"One of {LANGUAGES}; without it, the current one.")
-    ] = "",
-) -> None:
-    """Say in which language a story is told: recall and search know the forms of its words."""
-    if wanted and read_language(wanted) is None:
-        raise IllegalCommandError(f"“{clean_line(wanted)}” is not among the languages: {LANGUAGES}.")
-    async with closed_chapter(session) as chapter:
-        if (language := read_language(wanted)) is not None:
-            await chapter.apply(partial(set_language, language=language, now=utc_now()))
-        stored = (await chapter.reads.load()).session.language
-    say(f"The language of the chapter is {stored.value}.")
-
-
-async def _keep(session: str, *, is_on: bool) -> list[BackgroundRequest]:
-    async with closed_chapter(session) as chapter:
-        await chapter.keep_bank(is_on=is_on)
-        snapshot = await chapter.reads.load()
-    return [one for one in snapshot.background if is_extraction(one)]
 
 
 @command(app, "list")

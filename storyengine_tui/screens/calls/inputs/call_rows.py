@@ -103,7 +103,8 @@ def _number(count: int | None) -> str:
 
 
 def totals_of(calls: Sequence[CallRow]) -> str:
-    """Return the totals of all calls, including failed ones."""
+    """Return the totals of all calls, including failed ones, and without marks."""
+    calls = [call for call in calls if not call.artifact.is_mark]
     artifacts = [call.artifact for call in calls]
     failed = sum(artifact.error_code is not None for artifact in artifacts)
     usages = [artifact.usage for artifact in artifacts]

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from core.domain.errors import ErrorCode
+from core.domain.errors import ErrorCode, SessionLockedError
 from core.domain.requests.cost import FREE, UnitPrices
 from core.domain.requests.request import RequestState
 from core.engine.services.bank.words import failed_in_words
@@ -101,6 +101,26 @@ async def test_what_reading_costs_is_known_before_and_of_many_parts_some_stand_f
         assert guessed.amount is not None
         assert forecast.amount >= sum(one.cost.amount for one in sent if one.cost and one.cost.amount)
         assert abs(guessed.tokens - forecast.tokens) <= forecast.tokens / 3
+
+
+async def test_a_command_knows_the_same_cost_of_a_chapter_that_no_window_has_open() -> None:
+    made = await played(room(scan(), keeps_bank=False))
+    made.options["ceilings"] = None
+    async with made.opened() as session:
+        asked = await session.money.of_reading(await session.keeping.to_read())
+        with pytest.raises(SessionLockedError):
+            await made.engine().forecast_of_bank(session.id)
+    assert await made.engine().forecast_of_bank(session.id) == asked
+    assert asked.parts == 3
+
+
+async def test_a_window_that_only_reads_is_refused_before_it_is_told_a_cost() -> None:
+    made = await played(room(scan(), keeps_bank=False))
+    other = made.store.seize("second window")
+    async with made.opened() as session:
+        with pytest.raises(SessionLockedError):
+            await session.keeping.to_read()
+    await other.aclose()
 
 
 async def test_nothing_to_read_costs_nothing() -> None:
