@@ -16,7 +16,7 @@ S = SessionState
 
 
 class Command(StrEnum):
-    """Commands of the GM, and outcomes that the executor reports."""
+    """Commands of the GM, and outcomes of requests."""
 
     EDIT_TAB1 = "edit tab 1"
     LOCK = "lock"

@@ -1,4 +1,4 @@
-"""Asks for condensed memory when an input would leave details out, one call at a time (J6)."""
+"""Asks for condensed memory when an input would leave details out, one call at a time."""
 
 import asyncio
 
