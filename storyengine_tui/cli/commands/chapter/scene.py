@@ -40,9 +40,6 @@ SENT: Final = {
 }
 
 
-_MAY_HAVE_ENDED: Final = (SessionState.ENDED, SessionState.NARRATING, SessionState.RESETTING)
-
-
 async def present(
     session: SessionArgument,
     names: Annotated[
@@ -152,7 +149,8 @@ async def write(
 
 def _refuse_unended(chapter: Snapshot) -> None:
     """Raise IllegalCommandError for a chapter that has not ended; an interrupted build is over then."""
-    if chapter.session.state not in _MAY_HAVE_ENDED:
+    state = chapter.session.state
+    if not (state.has_ended or state is SessionState.RESETTING):
         build_narrative(chapter, utc_now())
 
 
