@@ -22,7 +22,7 @@ from core.domain.bank.item import Item, Validation
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.services.bank.changes import (
+from core.engine.services.bank.item_changes import (
     FEW_TO_MERGE,
     NO_WIDER,
     NO_WORDS,

@@ -23,7 +23,7 @@ from core.domain.session.language import LANGUAGES, read_language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.kinds.bank.requests import is_extraction
-from core.engine.services.bank.changes import NewItem, speaker_of
+from core.engine.services.bank.item_changes import NewItem, speaker_of
 from core.engine.services.bank.keeping import set_language
 from core.engine.services.bank.provenance import ItemProvenance
 from core.engine.services.bank.service import NO_BANK, Bank

@@ -15,7 +15,7 @@ from core.domain.errors import IllegalCommandError
 from core.domain.session.session_state import SessionState
 from core.domain.story.context_status import ContextStatus
 from core.engine.decisions.commands import build_narrative
-from core.engine.scene.commands import add_roll
+from core.engine.scene.scene_commands import add_roll
 from core.storage.snapshot import Snapshot
 from storyengine_tui.cli.commands.chapter.sessions import (
     SessionArgument,
