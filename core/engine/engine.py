@@ -31,9 +31,9 @@ from core.engine.recall.search import Searched, search
 from core.engine.recall.texts import KeptTexts, lacking_pieces
 from core.engine.scene.scene_commands import due_reveals
 from core.engine.services.save_points.auto_save import AutoSaver
+from core.engine.services.speaking.afterthoughts import IDLE_CLOCK, Afterthoughts, IdleClock
 from core.engine.services.speaking.heartbeats import Heartbeats
 from core.engine.services.speaking.hints import USUAL_HINTS, HintRules
-from core.engine.services.speaking.service import IDLE_CLOCK, Afterthoughts, IdleClock
 from core.engine.session.assist import Assist
 from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser

@@ -12,7 +12,7 @@ from core.text.canonical_json import canonical, checksum
 from core.text.name_list import name_key
 
 if TYPE_CHECKING:
-    from core.engine.services.library.service import Library
+    from core.engine.services.library.library import Library
 
 
 async def first_session(

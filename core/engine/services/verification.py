@@ -13,7 +13,7 @@ from core.domain.errors import StorageError
 from core.domain.ids import SessionId
 from core.domain.requests.request import Content
 from core.domain.session.session import SessionSummary
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from core.exchange.integrity.bank import not_the_newest
 from core.exchange.session_export import SessionBody, problems_of_body, read_records
 from core.storage.session_store import BrokenRule, SessionStore

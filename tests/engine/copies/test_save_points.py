@@ -33,8 +33,8 @@ from core.domain.story.save_point import (
 )
 from core.engine.changes import moves
 from core.engine.engine import Engine
-from core.engine.services.save_points import service as save_points
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points import save_points
+from core.engine.services.save_points.save_points import SavePoints
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
 from db.store import PostgresStore

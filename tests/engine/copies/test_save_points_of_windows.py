@@ -8,7 +8,7 @@ import pytest
 from core.domain.clock import utc_now
 from core.domain.errors import ChangedElsewhereError
 from core.domain.story.save_point import SavePoint
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from db.store import PostgresStore
 from tests.engine.windows import Wrapped, playable
 

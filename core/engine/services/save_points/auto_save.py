@@ -2,7 +2,7 @@
 
 from core.domain.prompt_range import PromptRange
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from core.engine.sync.notifications import MemoryAppended, Notification
 from core.engine.sync.session_tasks import ListeningTask
 from core.engine.sync.session_writer import SessionWriter

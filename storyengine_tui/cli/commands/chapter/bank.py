@@ -23,10 +23,10 @@ from core.domain.session.language import LANGUAGES, read_language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.kinds.bank.requests import is_extraction
+from core.engine.services.bank.bank import NO_BANK, Bank
 from core.engine.services.bank.item_changes import NewItem, speaker_of
 from core.engine.services.bank.keeping import set_language
 from core.engine.services.bank.provenance import ItemProvenance
-from core.engine.services.bank.service import NO_BANK, Bank
 from core.engine.services.bank.words import failed_in_words
 from core.text.cleaning import clean_line
 from core.text.numbers import counted

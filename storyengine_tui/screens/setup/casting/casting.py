@@ -28,7 +28,7 @@ from storyengine_tui.widgets.fields.one_line import EntryField
 
 if TYPE_CHECKING:
     from core.engine.services.library.characters import CharacterLibrary
-    from core.engine.services.library.service import Library
+    from core.engine.services.library.library import Library
 
 
 PAUSED = "“{}” is {} in the library: once the chapter is locked it is away until that is over."
