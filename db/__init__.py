@@ -1,1 +1,1 @@
-"""Durable storage in PostgreSQL: what `SessionStore` asks for (design 4 and 11)."""
+"""Durable storage in PostgreSQL: the stores of `core.storage` (design 4 and 11)."""

@@ -1,4 +1,4 @@
-"""Translates driver exceptions: `db` raises only StorageError, with the cause kept (design 8)."""
+"""Translates driver exceptions into errors of the program, with the cause kept (design 8)."""
 
 import asyncio
 import errno

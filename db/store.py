@@ -285,17 +285,17 @@ class PostgresStore:
         ]
 
     async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
-        """Return the save slots of a session, by their numbers."""
+        """Return the save points of a session, by number."""
         query = reads.rows_of(SAVE_SLOT, session_id).order_by(SAVE_SLOT.c.number)
         return await self._mapped(session_id, query, mapping.SAVE_POINTS.record)
 
-    async def put_save_point(self, slot: SavePoint, *, taken: Iterable[SavePoint] | None = None) -> None:
-        """Store a save slot in place of an earlier one; see `SessionStore.put_save_point`."""
-        statement = insert(SAVE_SLOT).values(mapping.SAVE_POINTS.values(slot))
+    async def put_save_point(self, point: SavePoint, *, taken: Iterable[SavePoint] | None = None) -> None:
+        """Store a save point in place of an earlier one; see `SessionStore.put_save_point`."""
+        statement = insert(SAVE_SLOT).values(mapping.SAVE_POINTS.values(point))
         fresh = {item.name: statement.excluded[item.name] for item in SAVE_SLOT.c if not item.primary_key}
-        known = [one.sha256 for one in taken or () if one.number == slot.number]
+        known = [one.sha256 for one in taken or () if one.number == point.number]
         # Its own: what was stored and is sent again, because the answer was lost.
-        is_known = None if taken is None else SAVE_SLOT.c.sha256.in_([*known, slot.sha256])
+        is_known = None if taken is None else SAVE_SLOT.c.sha256.in_([*known, point.sha256])
         statement = statement.on_conflict_do_update(
             index_elements=list(SAVE_SLOT.primary_key), set_=fresh, where=is_known
         )
@@ -307,10 +307,10 @@ class PostgresStore:
 
         await self._change(work)
 
-    async def delete_save_point(self, slot: SavePoint) -> None:
-        """Delete this save slot, if it exists; another one with its number stays."""
-        has_its_number = (SAVE_SLOT.c.session_id == slot.session_id) & (SAVE_SLOT.c.number == slot.number)
-        gone = delete(SAVE_SLOT).where(has_its_number, SAVE_SLOT.c.sha256 == slot.sha256)
+    async def delete_save_point(self, point: SavePoint) -> None:
+        """Delete this save point, if it exists; another one with its number stays."""
+        has_its_number = (SAVE_SLOT.c.session_id == point.session_id) & (SAVE_SLOT.c.number == point.number)
+        gone = delete(SAVE_SLOT).where(has_its_number, SAVE_SLOT.c.sha256 == point.sha256)
         await self._change(lambda connection: connection.execute(gone))
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:

@@ -23,7 +23,7 @@ from core.domain.ids import EventId, ItemId, SessionId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
-from core.engine.services.bank.changes import edited, quote_of, require_storable
+from core.engine.services.bank.item_changes import edited, quote_of, require_storable
 from core.text.cleaning import clean, clean_line, is_blank
 from storyengine_tui.screens.bank.bank_rows import cells_of, columns_of, rows_of
 from storyengine_tui.screens.bank.detail_fields import read, typed_fields

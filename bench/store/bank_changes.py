@@ -23,7 +23,7 @@ from bench.measure import Figure, print_table
 from bench.steps import Steps
 from bench.store.recall import ITEMS, Stories, fill
 from core.domain.clock import utc_now
-from core.engine.services.bank.service import Bank
+from core.engine.services.bank.bank import Bank
 from db.embedded.server import EmbeddedServer
 from db.store import PostgresStore, open_store
 

@@ -1,1 +1,1 @@
-"""Parts of an input: segments, budgets, delimiters and the memory digest."""
+"""Parts of an input: segments, tokens, digest of memory, lore, memory bank; visibility is the gate."""

@@ -30,7 +30,7 @@ class WorkingMemoryItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingMemory:
-    """Contents of an input; the names are those of seed 004."""
+    """Contents of an input."""
 
     capacity: int
     """The tokens that it may have, at an estimate."""

@@ -15,7 +15,7 @@ from core.domain.ids import ArtifactId, SessionId, new_uuid
 from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.session import SessionSummary, title_from
 from core.engine.changes import moves
-from core.engine.services.save_points.service import SavePoints, title_with
+from core.engine.services.save_points.save_points import SavePoints, title_with
 from core.engine.services.takes.branch import read_branch
 from core.engine.session.closed_session import ClosedSession, WindowLeases
 from core.engine.session.session_reader import SessionReader
@@ -27,7 +27,7 @@ from core.storage.changes import Changes
 from core.storage.session_store import SessionStore, written_elsewhere
 
 if TYPE_CHECKING:
-    from core.engine.services.library.service import Library
+    from core.engine.services.library.library import Library
     from core.engine.services.verification import Verification
 
 
@@ -44,7 +44,7 @@ class SessionCatalog:
     @cached_property
     def library(self) -> "Library":
         """The library of the same store; what reads cards and lorebooks is loaded with its first use."""
-        from core.engine.services.library.service import Library
+        from core.engine.services.library.library import Library
 
         return Library(self._store, self._clock)
 

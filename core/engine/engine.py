@@ -21,21 +21,21 @@ from core.engine.decisions import commands
 from core.engine.kinds.bank.requests import is_extraction
 from core.engine.kinds.base import input_of
 from core.engine.queue.background import BackgroundWorker
-from core.engine.queue.changes import request_for_vectors
 from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.control import QueueControl, QueueSwitch
 from core.engine.queue.jobs import JobFactory
+from core.engine.queue.queue_commands import request_for_vectors
 from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader
 from core.engine.recall.search import Searched, search
 from core.engine.recall.texts import KeptTexts, lacking_pieces
-from core.engine.scene.commands import due_reveals
+from core.engine.scene.scene_commands import due_reveals
 from core.engine.services.bank.keeping import keep_bank, material
 from core.engine.services.save_points.auto_save import AutoSaver
+from core.engine.services.speaking.afterthoughts import IDLE_CLOCK, Afterthoughts, IdleClock
 from core.engine.services.speaking.heartbeats import Heartbeats
 from core.engine.services.speaking.hints import USUAL_HINTS, HintRules
-from core.engine.services.speaking.service import IDLE_CLOCK, Afterthoughts, IdleClock
 from core.engine.session.assist import Assist
 from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser

@@ -1,1 +1,1 @@
-"""Files in and out: exports, chapter scripts and chapter files."""
+"""Files in and out: exports, chats, chapter scripts, chapter files, and files of the library."""

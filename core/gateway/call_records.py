@@ -78,7 +78,7 @@ class CallRecords:
         return CallRecords((*own, *marks), (*self.contents, *nothing.contents))
 
     def accepted(self) -> "CallRecords":
-        """Return the trail with its last artifact as that of a call that went well."""
+        """Return the records with their last artifact as that of a call that went well."""
         *before, last = self.artifacts
         good = replace(last, error_code=None, error_message="")
         return CallRecords((*before, good), self.contents)

@@ -1,6 +1,7 @@
 """The one way to a model: what goes out and what comes back, written down whatever happens (design 4 and 8).
 
-Every call passes here: consent first, before anything is sent, then our own limit of calls per minute.
+Every call of an agent passes here: consent first, before anything is sent, then our own limit of calls per
+minute. Calls for vectors take the same steps in `core.gateway.embedding_service`.
 """
 
 import asyncio
@@ -60,11 +61,18 @@ class CallResult:
 
 
 @dataclass(slots=True)
-class _Progress:
-    """State of a call while it streams."""
+class _Call:
+    """One call: its input, and its answer while it streams."""
 
+    context: Context
+    choice: ModelConfig
+    request: Request
+    number: int
+    on_text: Callable[[str], None]
+    outgoing: ModelRequest
     room: int
     """Remaining characters that are accepted."""
+    id: ArtifactId = field(default_factory=lambda: ArtifactId(new_uuid()))
     cleaner: StreamCleaner = field(default_factory=StreamCleaner)
     """Cleans all text from a model, here and nowhere else, before it is stored."""
     texts: list[str] = field(default_factory=list)
@@ -76,11 +84,19 @@ class _Progress:
     is_with_provider: bool = False
     """Whether the call had its place, and its provider was asked."""
 
-    def add(self, text: str, on_text: Callable[[str], None]) -> None:
+    def add(self, text: str) -> None:
         """Keep a cleaned piece and tell of it."""
         if text:
             self.texts.append(text)
-            on_text(text)
+            self.on_text(text)
+
+    def within_room(self, item: TextDelta, elapsed_ms: int) -> str:
+        """Return what there is room for of the next piece."""
+        if self.first_token_ms is None:
+            self.first_token_ms = elapsed_ms
+        text = item.text[: self.room]
+        self.room -= len(text)
+        return text
 
 
 class ModelGateway:
@@ -176,96 +192,72 @@ class ModelGateway:
 
         No ceiling may be passed by it and by those that are `following` it together.
         """
-        outgoing = model_request(context, choice)
-        progress = _Progress(choice.max_answer_characters)
-        artifact_id = ArtifactId(new_uuid())
+        room = choice.max_answer_characters
+        call = _Call(context, choice, request, number, on_text, model_request(context, choice), room)
         began = asyncio.get_running_loop().time()
         yields = partial(cancellation.request, is_put_back=True) if request.spec.is_background else None
         place = LanePlace(request.priority, yields)
-        task = asyncio.create_task(
-            self._consume(
-                context, choice, request, place, artifact_id, outgoing, progress, on_text, following
-            )
-        )
+        task = asyncio.create_task(self._consume(call, place, following))
         cancellation.attach(task)
         try:
             error = await ended(task)
             error = error and said_of(choice.account, error)
         except BaseException:  # cancelled: it is not written down, so nothing would settle it
-            self.cashier.forget(artifact_id)
+            self.cashier.forget(call.id)
             raise
         finally:
             cancellation.attach(None)
             task.cancel()
-        if cancellation.is_put_back and error is not None and not progress.is_with_provider:
-            self.cashier.forget(artifact_id)
+        if cancellation.is_put_back and error is not None and not call.is_with_provider:
+            self.cashier.forget(call.id)
             return CallResult("", self.model_label(choice), error, CallRecords())
         total = round((asyncio.get_running_loop().time() - began) * 1000)
-        progress.add(progress.cleaner.flush(), on_text)
-        text = behind_thought("".join(progress.texts))
+        call.add(call.cleaner.flush())
+        text = behind_thought("".join(call.texts))
         if error is None and is_blank(text):
             error = ProviderError(
                 ErrorCode.LLM_ERROR,
                 "The model answered with nothing but white space; nothing is lost, retry.",
                 is_blank=True,
             )
-        artifact, contents = self._provenance(
-            context, choice, outgoing, request, number, progress, text, error, total, artifact_id
-        )
-        artifact = await self._with_cost(artifact, context, choice, progress, error)
-        refused = progress.completion.refused_fields if progress.completion else ()
+        artifact, contents = self._provenance(call, text, error, total)
+        artifact = await self._with_cost(artifact, call, error)
+        refused = call.completion.refused_fields if call.completion else ()
         records = CallRecords((artifact,), contents)
         return CallResult(text, artifact.model, error, records, artifact.finish_reason, refused)
 
-    async def _consume(
-        self,
-        context: Context,
-        choice: ModelConfig,
-        request: Request,
-        place: LanePlace,
-        artifact_id: ArtifactId,
-        outgoing: ModelRequest,
-        progress: _Progress,
-        on_text: Callable[[str], None],
-        following: Following,
-    ) -> None:
+    async def _consume(self, call: _Call, place: LanePlace, following: Following) -> None:
+        context, choice = call.context, call.choice
         lane = self._lane(choice)
-        call = self._plan(context, choice)
-        self.require_consent(call.address)
-        await self.cashier.admit(call, partial(self._following, following), request, artifact_id)
-        progress.is_sent = True
+        planned = self._plan(context, choice)
+        self.require_consent(planned.address)
+        await self.cashier.admit(planned, partial(self._following, following), call.request, call.id)
+        call.is_sent = True
         await self._limiter.wait(context.role, context.agent_id, choice, is_background=place.is_background)
         loop = asyncio.get_running_loop()
-        async with lane.turn(place, request), asyncio.timeout(outgoing.timeout * LONGEST_CALL):
+        async with lane.turn(place, call.request), asyncio.timeout(call.outgoing.timeout * LONGEST_CALL):
             began = loop.time()
-            self.require_consent(call.address)  # again: it may have been withdrawn during the wait
-            progress.is_with_provider = True
-            async with aclosing(lane.provider.stream(outgoing)) as items:
+            self.require_consent(planned.address)  # again: it may have been withdrawn during the wait
+            call.is_with_provider = True
+            async with aclosing(lane.provider.stream(call.outgoing)) as items:
                 async for item in items:
                     if isinstance(item, Completion):
-                        progress.completion = item
+                        call.completion = item
                         break
-                    text = self._within_room(item, progress, round((loop.time() - began) * 1000))
-                    progress.add(progress.cleaner.feed(text), on_text)
+                    text = call.within_room(item, round((loop.time() - began) * 1000))
+                    call.add(call.cleaner.feed(text))
                     if len(text) < len(item.text):
                         raise _too_long(context, choice)
 
-    async def _with_cost(
-        self,
-        artifact: Artifact,
-        context: Context,
-        choice: ModelConfig,
-        progress: _Progress,
-        error: StoryEngineError | None,
-    ) -> Artifact:
+    async def _with_cost(self, artifact: Artifact, call: _Call, error: StoryEngineError | None) -> Artifact:
         """Return the artifact with the cost of its call; unchanged if nothing was sent."""
-        if not progress.is_sent:
+        if not call.is_sent:
             return artifact
-        billed = progress.completion.billed if progress.completion else None
+        billed = call.completion.billed if call.completion else None
         if isinstance(error, ProviderError) and error.billed is not None:
             billed = error.billed
-        answered = clean_line(progress.completion.model) if progress.completion else ""
-        cost = await self.cashier.cost(artifact, self._plan(context, choice), answered, billed)
+        answered = clean_line(call.completion.model) if call.completion else ""
+        cost = await self.cashier.cost(artifact, self._plan(call.context, call.choice), answered, billed)
         return replace(artifact, cost=cost)
 
     def _answered(self, choice: ModelConfig, completion: Completion | None) -> str:
@@ -274,51 +266,32 @@ class ModelGateway:
             return self.model_label(choice)
         return labelled(choice.account, clean_line(completion.model))
 
-    @staticmethod
-    def _within_room(item: TextDelta, progress: _Progress, elapsed_ms: int) -> str:
-        """Return what there is room for of the next piece."""
-        if progress.first_token_ms is None:
-            progress.first_token_ms = elapsed_ms
-        text = item.text[: progress.room]
-        progress.room -= len(text)
-        return text
-
     def _provenance(
-        self,
-        context: Context,
-        choice: ModelConfig,
-        outgoing: ModelRequest,
-        request: Request,
-        number: int,
-        progress: _Progress,
-        text: str,
-        error: StoryEngineError | None,
-        total_ms: int,
-        artifact_id: ArtifactId,
+        self, call: _Call, text: str, error: StoryEngineError | None, total_ms: int
     ) -> tuple[Artifact, tuple[Content, ...]]:
+        context, completion = call.context, call.completion
         manifest, parts = input_contents(context)
         output = Content.of(text) if text else None
-        completion = progress.completion
         usage = completion.usage if completion else Usage()
         if isinstance(error, ProviderError) and error.usage is not None:
             usage = error.usage
-        if not progress.is_with_provider:
+        if not call.is_with_provider:
             usage = NO_TOKENS
         artifact = Artifact(
-            id=artifact_id,
-            session_id=request.session_id,
-            request_id=request.id,
-            attempt=request.attempts,
-            call=number,
+            id=call.id,
+            session_id=call.request.session_id,
+            request_id=call.request.id,
+            attempt=call.request.attempts,
+            call=call.number,
             agent_id=context.agent_id,
-            provider=self._lane(choice).provider.name,
-            model=self._answered(choice, completion),
+            provider=self._lane(call.choice).provider.name,
+            model=self._answered(call.choice, completion),
             prompt_version=context.prompt_version,
-            input_hash=input_hash(outgoing),
+            input_hash=input_hash(call.outgoing),
             input_ref=manifest.hash,
             output_ref=output.hash if output else None,
             usage=usage,
-            first_token_ms=progress.first_token_ms,
+            first_token_ms=call.first_token_ms,
             total_ms=total_ms,
             finish_reason=completion.finish_reason if completion else "",
             error_code=error.code if error else None,

@@ -1,1 +1,1 @@
-"""Implementations that turn messages into a stream of text (design 8)."""
+"""Models behind Protocols: messages into a stream of text, texts into vectors (design 8)."""

@@ -1,1 +1,1 @@
-"""Backups of the embedded database: dump, restore, rotation."""
+"""Backups of a database: dump, restore, rotation."""

@@ -154,7 +154,7 @@ _TITLE_CHARS: Final = 500
 
 
 async def read_sessions(connection: AsyncConnection, *, is_archived: bool) -> Sequence[SessionSummary]:
-    """Return the chapter list; besides `find_script` the only query across sessions."""
+    """Return the chapter list, last played first; chapters that cannot be read come last."""
     drafts = (
         select(func.count())
         .where(NARRATIVE_DRAFT.c.session_id == SESSION.c.id)

@@ -17,7 +17,7 @@ from db.tables.columns import Row
 
 
 class BankItemRow(Row, table=True):
-    """One item. It counts while `take` is the canon of `prompt_index`; without a take it always does."""
+    """One item. It can count while `take` is the canon of `prompt_index`; without a take it always can."""
 
     __tablename__ = "bank_item"
     __table_args__ = (

@@ -22,7 +22,7 @@ KEPT_STATES: Final = tuple(
 
 
 class LlmRequestRow(Row, table=True):
-    """One request, stored before the first attempt; the only table here whose rows change."""
+    """One request, stored before the first attempt; its row changes with its state."""
 
     __tablename__ = "llm_request"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""The session, its tab 1, its save slots and the texts not yet sent."""
+"""The session and what the GM sets up for it: tab 1, save slots, unsent texts, secrets, blocks, lorebooks."""
 
 from datetime import datetime
 from typing import Any, cast

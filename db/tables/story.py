@@ -1,4 +1,4 @@
-"""The append-only tables of a chapter (log, memory, drafts), and the pointers to their canon rows."""
+"""The append-only tables of a chapter (log, memory, drafts), the pointers to canon, and marks of events."""
 
 from datetime import datetime
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Keeps in files what calls cost and gave while the database does not take it (promise 1).
+"""Keeps in files what calls cost and gave while the database does not take it.
 
 A commit with calls in it that is not stored is kept as its rows. The next writer of the chapter stores it:
 whole where nothing was written since, by the epoch and the session's last change, else the calls alone, so

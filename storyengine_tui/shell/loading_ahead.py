@@ -22,7 +22,7 @@ LATER_STYLES = [
 ]
 """Style sheets that the first paint does not need; parsing them takes a fifth of its time."""
 SCREENS_OF_KEYS = (
-    "core.engine.services.library.service",
+    "core.engine.services.library.library",
     "storyengine_tui.screens.library.chapters.chapters_screen",
     "storyengine_tui.screens.models.model_screen",
     "storyengine_tui.screens.calls.calls_screen",

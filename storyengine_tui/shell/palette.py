@@ -12,7 +12,6 @@ from textual.screen import Screen
 from textual.system_commands import SystemCommandsProvider
 
 from core.domain.session.language import read_language
-from core.domain.session.session_state import SessionState
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.shell.overlay_app import OverlayApp
 from storyengine_tui.shell.way_back import do_on_page
@@ -323,7 +322,7 @@ def _met_needs(app: OverlayApp) -> list[str]:
     session, panel = app.session, app.shown_character
     is_writer = session is not None and not session.is_read_only
     stored = None if session is None else session.snapshot.session
-    has_ended = stored is not None and stored.state in (SessionState.ENDED, SessionState.NARRATING)
+    has_ended = stored is not None and stored.state.has_ended
     keeps_bank = stored is not None and stored.keeps_bank
     met = {
         "": True,

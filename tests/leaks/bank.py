@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from core.domain.bank.details import Details, FactDetails, StateDetails
 from core.domain.bank.evidence import LONGEST_WORDS
 from core.domain.slot import Slot
-from core.engine.services.bank.changes import NewItem
+from core.engine.services.bank.item_changes import NewItem
 from core.providers.base import OutputSchema
 from tests.leaks.canaries import Ledger, audience_of, slots_of, tokens_in
 from tests.leaks.stored import Stored, read_stored

@@ -14,7 +14,7 @@ from core.domain.story.memory import MemoryBlock
 from core.domain.story.silence import Spoken
 from core.engine.changes.canon import NewTake
 from core.engine.kinds.memory import summary
-from core.engine.services.takes import commands as takes
+from core.engine.services.takes import take_commands as takes
 from tests.leaks.many_chapters import STEPS, play_chapters
 from tests.leaks.random_chapter import RandomChapter
 
@@ -117,7 +117,11 @@ BROKEN: dict[str, tuple[int, str, Callable[..., Any]]] = {
         "core.domain.session.session.Session.is_away",
         _is_here,
     ),
-    "a whisper is asked again aloud": (25, "core.engine.services.takes.commands.ask_again", _asked_aloud),
+    "a whisper is asked again aloud": (
+        25,
+        "core.engine.services.takes.take_commands.ask_again",
+        _asked_aloud,
+    ),
     "lore passes whatever its label is": (2, "core.context.visibility._lore", _all_lore),
     "words to keep pass whatever was heard": (0, "core.context.visibility._quotes", _all_quotes),
     "groups make no label": (2, "core.domain.session.lore.label_of", _everyone_knows),

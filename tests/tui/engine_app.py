@@ -27,7 +27,7 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.services.speaking.service import IDLE_CLOCK, IdleClock
+from core.engine.services.speaking.afterthoughts import IDLE_CLOCK, IdleClock
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Script
 from core.storage.session_store import SessionStore

@@ -1,4 +1,4 @@
-"""Agent 8 condenses memory: several deltas become one that is shorter and has nothing of its own (J6).
+"""Agent 8 condenses memory: several deltas become one that is shorter and has nothing of its own.
 
 Canon locks are not its business: inputs have them from the deltas, word for word. What the answer has of
 names and numbers that the deltas do not have is dropped, with the entry that it is in; the model is shown

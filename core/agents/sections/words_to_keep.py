@@ -21,7 +21,7 @@ LEAD: Final = (
 )
 """The first line of the section: no system prompt needs to name it, in a chapter without such quotes."""
 MOST_OF_A_CHUNK: Final = 10
-"""Quotes of one chunk of prompts, the newest ones; seed 001 gives an input as many."""
+"""Quotes of one chunk of prompts that an input has at most, the newest ones."""
 _SHARE: Final = 0.04
 """Maximum share of the budget for the section."""
 _MOST_TOKENS: Final = {PromptStyle.FULL: 2_000, PromptStyle.SMALL: 160}

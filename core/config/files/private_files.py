@@ -1,6 +1,7 @@
 """Private files and directories: created so that only their owner can read them, and refused otherwise.
 
-Everything that the program keeps is written through here or through the private server, which does the same.
+Everything that the program keeps lies in a directory that is made here, or by the private server, which does
+the same.
 """
 
 import errno

@@ -37,7 +37,7 @@ class ItemKind(StrEnum):
 
     @property
     def memory(self) -> "MemoryType":
-        """The type of memory that it belongs to, as seed 004 has them."""
+        """The type of memory that it belongs to."""
         return _MEMORY.get(self, MemoryType.SEMANTIC)
 
 
@@ -57,7 +57,7 @@ _MEMORY: Final = {ItemKind.EVENT: MemoryType.EPISODIC, ItemKind.TRAIT: MemoryTyp
 
 
 class ThreadCategory(StrEnum):
-    """Category of a thread; the values are those of seed 001."""
+    """Category of a thread."""
 
     INTEREST = "Interest"
     GOAL = "Goal"

@@ -47,7 +47,7 @@ class ItemOrigin(StrEnum):
 
 
 class SourceOrigin(StrEnum):
-    """The origin of an item's words, as seed 004 names them."""
+    """The origin of an item's words."""
 
     EXTRACTED = "extracted"
     """Drawn from one part of play."""
@@ -111,7 +111,7 @@ class Item:
 
     @property
     def source_origin(self) -> SourceOrigin:
-        """The origin of its words, as seed 004 names it."""
+        """The origin of its words."""
         if self.is_by_gm:
             return SourceOrigin.CONFIGURED
         return SourceOrigin.EXTRACTED if self.supersedes is None else SourceOrigin.LEARNED

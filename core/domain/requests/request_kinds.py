@@ -67,9 +67,7 @@ _READS_AS_IT_GOES: Final = replace(
     _UNLESS_OF_NO_USE, waits_for_the_gm=_UNLESS_OF_NO_USE.waits_for_the_gm - {ErrorCode.STORAGE_LOAD_FAILED}
 )
 """For work that reads the database between its calls, and keeps each answer: nothing is paid for twice."""
-_LOCKED: Final = frozenset(
-    {SessionState.ACTIVE, SessionState.SUMMARIZING, SessionState.ENDED, SessionState.NARRATING}
-)
+_LOCKED: Final = frozenset(state for state in SessionState if state.is_played or state.has_ended)
 """The states of a chapter that is locked."""
 
 

@@ -13,3 +13,18 @@ class SessionState(StrEnum):
     ENDED = "ENDED"
     NARRATING = "NARRATING"
     RESETTING = "RESETTING"
+
+    @property
+    def is_unlocked(self) -> bool:
+        """Whether tab 1 is still open, or is being locked."""
+        return self in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
+
+    @property
+    def is_played(self) -> bool:
+        """Whether prompts can be sent."""
+        return self in (SessionState.ACTIVE, SessionState.SUMMARIZING)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the chapter has ended; a narrative may be made of it."""
+        return self in (SessionState.ENDED, SessionState.NARRATING)

@@ -16,7 +16,7 @@ S = SessionState
 
 
 class Command(StrEnum):
-    """Commands of the GM, and outcomes that the executor reports."""
+    """Commands of the GM, and outcomes of requests."""
 
     EDIT_TAB1 = "edit tab 1"
     LOCK = "lock"
@@ -87,27 +87,20 @@ class Facts:
 
 
 def facts_of(
-    session: Session,
-    tab1: Tab1Inputs,
-    *,
-    has_open_reply: bool = False,
-    summary_waits: bool = False,
-    early_failed: bool = False,
-    undone: int = 0,
-    awaits_reply: bool = False,
+    session: Session, tab1: Tab1Inputs, *, has_open_reply: bool = False, awaits_reply: bool = False
 ) -> Facts:
-    """Gather the facts of a session; with `awaits_reply` the newest prompt has not all of its replies."""
+    """Gather the facts of a session but for failed summaries and undone events.
+
+    With `awaits_reply` the newest prompt has not all of its replies.
+    """
     return Facts(
         unsummarised=max(0, session.unsummarised - int(awaits_reply)),
         chunk_size=session.limits.chunk_size,
         is_ending=session.is_ending,
         has_setting=not tab1.is_blank,
         has_open_reply=has_open_reply,
-        summary_waits=summary_waits,
         begun=session.boundary % session.limits.chunk_size,
-        early_failed=early_failed,
         prompts=session.prompt_index,
-        undone=undone,
     )
 
 

@@ -1,4 +1,4 @@
-"""Condensed memory: several deltas of one audience told again in one block of a wider range (design 13, J6).
+"""Condensed memory: several deltas of one audience told again in one block of a wider range (design 13).
 
 It is derived and comes in addition: the deltas stay in the log, and their canon locks enter inputs from them,
 word for word. It is made of exactly the blocks that it names, and counts only while these are the deltas that

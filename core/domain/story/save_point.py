@@ -213,7 +213,7 @@ def memory_at(content: SavePointContent, blocks: Iterable[MemoryBlock]) -> list[
 
 def make_save_point(number: int, label: str, content: SavePointContent, now: datetime) -> SavePoint:
     """Return the save point with its SHA-256."""
-    slot = SavePoint(
+    point = SavePoint(
         session_id=content.session.id,
         number=number,
         label=label,
@@ -223,30 +223,30 @@ def make_save_point(number: int, label: str, content: SavePointContent, now: dat
         document=json.loads(_contents().dump_json(content)),
         sha256="",
     )
-    return replace(slot, sha256=_sha256(_hashed_fields(slot)))
+    return replace(point, sha256=_sha256(_hashed_fields(point)))
 
 
-def content_of(slot: SavePoint) -> SavePointContent:
+def content_of(point: SavePoint) -> SavePointContent:
     """Return the content of a save point; raise SavePointDamagedError when it was changed."""
     # No document hashes to both forms, so a newer save point is never accepted as an older one.
-    if slot.sha256 not in (_sha256(_hashed_fields(slot)), _sha256(slot.document)):
-        raise SavePointDamagedError(slot.number, "its content does not match its checksum")
+    if point.sha256 not in (_sha256(_hashed_fields(point)), _sha256(point.document)):
+        raise SavePointDamagedError(point.number, "its content does not match its checksum")
     try:
-        content = _contents().validate_json(canonical(slot.document))
+        content = _contents().validate_json(canonical(point.document))
     except ValidationError as error:
-        raise SavePointDamagedError(slot.number, "another version of the program took it") from error
+        raise SavePointDamagedError(point.number, "another version of the program took it") from error
     if content.chains.version not in _LINK_FIELDS:
-        raise SavePointDamagedError(slot.number, "a newer version of the program took it")
-    if content.session.id != slot.session_id:
-        raise SavePointDamagedError(slot.number, "it is of another chapter")
-    if (slot.prompt_index, slot.state) != (content.session.prompt_index, content.session.state):
-        raise SavePointDamagedError(slot.number, "it is listed as something else than it holds")
+        raise SavePointDamagedError(point.number, "a newer version of the program took it")
+    if content.session.id != point.session_id:
+        raise SavePointDamagedError(point.number, "it is of another chapter")
+    if (point.prompt_index, point.state) != (content.session.prompt_index, content.session.state):
+        raise SavePointDamagedError(point.number, "it is listed as something else than it holds")
     return content
 
 
 def number_for_automatic(taken: Iterable[SavePoint], *, spared: int | None = None) -> int:
     """Return the next number of the automatic ring: a free one, else that of the oldest but `spared`."""
-    ring = {slot.number: slot for slot in taken if slot.number in AUTOMATIC}
+    ring = {point.number: point for point in taken if point.number in AUTOMATIC}
     for number in AUTOMATIC:
         if number not in ring:
             return number
@@ -264,14 +264,14 @@ def _plain(row: Growing, version: int) -> dict[str, Any]:
     )
 
 
-def _hashed_fields(slot: SavePoint) -> dict[str, object]:
+def _hashed_fields(point: SavePoint) -> dict[str, object]:
     """Return all fields of a save point that its hash covers; the others repeat its content."""
     return {
         "version": 2,
-        "number": slot.number,
-        "label": slot.label,
-        "taken_at": slot.taken_at.astimezone(UTC).isoformat(),
-        "document": slot.document,
+        "number": point.number,
+        "label": point.label,
+        "taken_at": point.taken_at.astimezone(UTC).isoformat(),
+        "document": point.document,
     }
 
 

@@ -12,7 +12,7 @@ from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.session.session_state import SessionState
-from core.domain.session.state_machine import Command, facts_of, refusal, step
+from core.domain.session.state_machine import Command, Facts, facts_of, refusal, step
 from core.gateway.call_records import CallRecords
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
@@ -28,14 +28,10 @@ def new_session(
 
 def move(snapshot: Snapshot, session: Session, command: Command, now: datetime) -> Session:
     """Return `session` moved by `command`, judged by its new values; raise IllegalCommandError if refused."""
-    facts = facts_of(
-        session,
-        snapshot.tab1,
-        has_open_reply=bool(snapshot.open_prompts),
+    facts = replace(
+        _facts_of(snapshot, session),
         summary_waits=_summary_waits(snapshot, session, now),
         early_failed=_failed_summary(snapshot, session) is not None,
-        undone=len(snapshot.undone),
-        awaits_reply=snapshot.further_reply is not None,
     )
     target = step(session.state, command, facts)
     return replace(session, state=target.state, is_ending=target.is_ending, updated_at=now)
@@ -44,14 +40,14 @@ def move(snapshot: Snapshot, session: Session, command: Command, now: datetime) 
 def why_not(snapshot: Snapshot, command: Command) -> str:
     """Return why a command is refused now and what to do instead; empty when it is possible."""
     session = snapshot.session
-    facts = facts_of(
-        session,
-        snapshot.tab1,
-        has_open_reply=bool(snapshot.open_prompts),
-        undone=len(snapshot.undone),
-        awaits_reply=snapshot.further_reply is not None,
-    )
-    return refusal(session.state, command, facts)
+    return refusal(session.state, command, _facts_of(snapshot, session))
+
+
+def _facts_of(snapshot: Snapshot, session: Session) -> Facts:
+    """Return what the guards judge by, but for failed summaries."""
+    has_open_reply, awaits_reply = bool(snapshot.open_prompts), snapshot.further_reply is not None
+    facts = facts_of(session, snapshot.tab1, has_open_reply=has_open_reply, awaits_reply=awaits_reply)
+    return replace(facts, undone=len(snapshot.undone))
 
 
 def summary_request(snapshot: Snapshot, session: Session, now: datetime) -> SummaryRequest:

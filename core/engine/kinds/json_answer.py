@@ -92,68 +92,61 @@ async def answers(
     The second call is made when the caller asks for it, who may store the first answer before. An answer that
     is `on_record`, or else with those of earlier attempts, is not asked for again, unless both are rejected.
     """
-    earlier = await _recorded(context, calls, read, choice, faults_of, on_record)
+    asking = _Asking(calls, read, choice, faults_of, on_record or calls.on_record)
+    earlier = await asking.recorded(context)
     if earlier is not None:
         if not earlier.problems:
             yield earlier
             return
         again = repair_context(context, earlier.text, earlier.problems)
-        corrected = await _recorded(again, calls, read, choice, faults_of, on_record)
+        corrected = await asking.recorded(again)
         if corrected is None:
             yield replace(earlier, is_last=False)
-            yield await _try(again, calls, read, choice, faults_of)
+            yield await asking.call(again)
             return
         if not corrected.problems:
             yield corrected
             return
-    first = await _try(context, calls, read, choice, faults_of)
+    first = await asking.call(context)
     yield replace(first, is_last=not first.problems)
     if first.problems:
-        again = repair_context(context, first.text, first.problems)
-        yield await _try(again, calls, read, choice, faults_of)
+        yield await asking.call(repair_context(context, first.text, first.problems))
 
 
-async def _recorded(
-    asked: Context,
-    calls: Calls,
-    read: Callable[[str], Awaitable[Found]],
-    choice: ModelConfig | None,
-    faults_of: Callable[[Found], tuple[str, ...]] | None,
-    on_record: AnswersOnRecord | None,
-) -> Tried[Found] | None:
-    """Return what the answer on record says; one that was rejected for its faults has them still."""
-    earlier = await (on_record or calls.on_record).to(asked, choice or calls.config_of(asked))
-    if earlier is None:
-        return None
-    tried = await _read(earlier.result, read, faults_of)
-    is_rejected = isinstance(tried.made, Failed) or not earlier.is_accepted
-    return tried if is_rejected else replace(tried, problems=())
+@dataclass(frozen=True, slots=True)
+class _Asking(Generic[Found]):
+    """The way to an answer, the same for an input and for its repair."""
 
+    calls: Calls
+    read: Callable[[str], Awaitable[Found]]
+    choice: ModelConfig | None
+    faults_of: Callable[[Found], tuple[str, ...]] | None
+    on_record: AnswersOnRecord
 
-async def _try(
-    context: Context,
-    calls: Calls,
-    read: Callable[[str], Awaitable[Found]],
-    choice: ModelConfig | None,
-    faults_of: Callable[[Found], tuple[str, ...]] | None,
-) -> Tried[Found]:
-    result = await calls.make(context, choice)
-    if result.error is not None:
-        return Tried(Failed(result.error, result.retry_after), result.call_records)
-    if result.finish_reason == "length" and not is_whole(result.text):
-        error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
-        return Tried(Failed(error), result.call_records.marked(error))
-    return await _read(result, read, faults_of)
+    async def recorded(self, asked: Context) -> Tried[Found] | None:
+        """Return what the answer on record says; one that was rejected for its faults has them still."""
+        earlier = await self.on_record.to(asked, self.choice or self.calls.config_of(asked))
+        if earlier is None:
+            return None
+        tried = await self._tried(earlier.result)
+        is_rejected = isinstance(tried.made, Failed) or not earlier.is_accepted
+        return tried if is_rejected else replace(tried, problems=())
 
+    async def call(self, asked: Context) -> Tried[Found]:
+        """Return what the answer to a call says."""
+        result = await self.calls.make(asked, self.choice)
+        if result.error is not None:
+            return Tried(Failed(result.error, result.retry_after), result.call_records)
+        if result.finish_reason == "length" and not is_whole(result.text):
+            error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
+            return Tried(Failed(error), result.call_records.marked(error))
+        return await self._tried(result)
 
-async def _read(
-    result: CallResult,
-    read: Callable[[str], Awaitable[Found]],
-    faults_of: Callable[[Found], tuple[str, ...]] | None,
-) -> Tried[Found]:
-    try:
-        made = await read(result.text)
-    except InvalidMemoryError as invalid:
-        error = StoryEngineError(ErrorCode.LLM_INVALID_JSON)
-        return Tried(Failed(error), result.call_records, result.text, invalid.problems)
-    return Tried(made, result.call_records, result.text, faults_of(made) if faults_of else ())
+    async def _tried(self, result: CallResult) -> Tried[Found]:
+        try:
+            made = await self.read(result.text)
+        except InvalidMemoryError as invalid:
+            error = StoryEngineError(ErrorCode.LLM_INVALID_JSON)
+            return Tried(Failed(error), result.call_records, result.text, invalid.problems)
+        faults = self.faults_of(made) if self.faults_of else ()
+        return Tried(made, result.call_records, result.text, faults)

@@ -1,4 +1,4 @@
-"""Answers that are on record: what was paid for is not asked for again (promise 1)."""
+"""Answers that are on record: what was paid for is not asked for again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

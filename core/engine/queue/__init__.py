@@ -1,1 +1,1 @@
-"""The queue of requests: worker, executor, and the durations of earlier work."""
+"""The queue of requests of a chapter: workers, commands, and the list of requests."""

@@ -9,7 +9,7 @@ from core.domain.ids import RequestId
 from core.domain.requests.request import BackgroundRequest
 from core.engine.changes.moves import given_up, with_all_tries
 from core.engine.decisions.commands import find_request
-from core.engine.queue.changes import vectors_due
+from core.engine.queue.queue_commands import vectors_due
 from core.engine.queue.worker import MAX_SLEEP_SECONDS, Worker
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot

@@ -6,7 +6,7 @@ from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import ReplyRequest
 from core.engine.decisions.commands import find_request
-from core.engine.queue import changes
+from core.engine.queue import queue_commands
 from core.engine.sync.notifications import Notification, PromptReturned
 from core.engine.sync.session_writer import SessionWriter
 from core.storage.changes import Changes
@@ -49,8 +49,8 @@ class ChapterQueue:
         """Do what a message says with a request: stop it, drop it, retry it, move it up, or put it back."""
         match signal:
             case QueueSignal.STOP:
-                if not changes.may_stop(find_request(self._writer.snapshot, request_id)):
-                    raise IllegalCommandError(changes.WITH_NO_MODEL)
+                if not queue_commands.may_stop(find_request(self._writer.snapshot, request_id)):
+                    raise IllegalCommandError(queue_commands.WITH_NO_MODEL)
                 await self._stop(request_id)
             case QueueSignal.RETRY:
                 await self._retry(request_id)
@@ -58,7 +58,7 @@ class ChapterQueue:
                 await self._drop(request_id)
             case QueueSignal.UP:
                 await self._writer.apply(
-                    lambda snapshot: changes.move_up(snapshot, request_id, self._writer.clock())
+                    lambda snapshot: queue_commands.move_up(snapshot, request_id, self._writer.clock())
                 )
             case QueueSignal.BACK:
                 self._put_back(request_id)
@@ -67,14 +67,16 @@ class ChapterQueue:
 
     async def _drop(self, request_id: RequestId) -> None:
         request = find_request(self._writer.snapshot, request_id)
-        await self._writer.apply(lambda snapshot: changes.drop(snapshot, request_id, self._writer.clock()))
+        await self._writer.apply(
+            lambda snapshot: queue_commands.drop(snapshot, request_id, self._writer.clock())
+        )
         if isinstance(request, ReplyRequest) and not request.has_failed:
             self.publish(PromptReturned(request))
 
     async def edit(self, request_id: RequestId, text: str) -> None:
         """Replace the text of a prompt that waits."""
         await self._writer.apply(
-            lambda snapshot: changes.edit(snapshot, request_id, text, self._writer.clock())
+            lambda snapshot: queue_commands.edit(snapshot, request_id, text, self._writer.clock())
         )
 
     async def recall(self) -> tuple[str, ...]:
@@ -82,7 +84,7 @@ class ChapterQueue:
         taken: list[tuple[ReplyRequest, ...]] = []
 
         def decide(snapshot: Snapshot) -> Changes:
-            made, prompts = changes.recall(snapshot, self._writer.clock())
+            made, prompts = queue_commands.recall(snapshot, self._writer.clock())
             taken.append(prompts)
             return made
 
@@ -93,9 +95,9 @@ class ChapterQueue:
 
     async def clear(self) -> int:
         """Give up the work beside the play that waits, and return how much it was."""
-        if not changes.clear_background(self._writer.snapshot, self._writer.clock()).requests:
+        if not queue_commands.clear_background(self._writer.snapshot, self._writer.clock()).requests:
             return 0
         made = await self._writer.apply(
-            lambda snapshot: changes.clear_background(snapshot, self._writer.clock())
+            lambda snapshot: queue_commands.clear_background(snapshot, self._writer.clock())
         )
         return len(made.requests)

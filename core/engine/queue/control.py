@@ -13,7 +13,7 @@ from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEng
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import Request, SummaryRequest
 from core.engine.decisions.commands import SETTLED
-from core.engine.queue import changes
+from core.engine.queue import queue_commands
 from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.entries import QueueEntry, entries_of
 from core.engine.sync.notifications import QueuePaused, QueueResumed
@@ -63,9 +63,9 @@ class QueueSwitch:
 
 
 _CLOSED: Final[Mapping[QueueSignal, Callable[[Snapshot, RequestId, datetime], Changes]]] = {
-    QueueSignal.DROP: changes.drop,
-    QueueSignal.RETRY: changes.retry_closed,
-    QueueSignal.UP: changes.move_up,
+    QueueSignal.DROP: queue_commands.drop,
+    QueueSignal.RETRY: queue_commands.retry_closed,
+    QueueSignal.UP: queue_commands.move_up,
 }
 """Commands on a request of a chapter that no window has open."""
 
@@ -147,7 +147,7 @@ class QueueControl:
         found = await self._find(request_id)
         _refuse_interrupted(found)
         closed = self._closed(found.request.session_id, "edit the prompt there")
-        await closed.apply(lambda snapshot: changes.edit(snapshot, request_id, text, self._clock()))
+        await closed.apply(lambda snapshot: queue_commands.edit(snapshot, request_id, text, self._clock()))
 
     async def clear_background(self) -> int:
         """Give up all work beside the play that waits, and return how much it was."""
@@ -160,7 +160,7 @@ class QueueControl:
                 continue
             try:
                 await self._closed(session_id, "").apply(
-                    lambda snapshot: changes.clear_background(snapshot, self._clock())
+                    lambda snapshot: queue_commands.clear_background(snapshot, self._clock())
                 )
             except SessionLockedError:
                 elsewhere = True
@@ -176,7 +176,7 @@ class QueueControl:
         texts: list[tuple[str, ...]] = [()]
 
         def decide(snapshot: Snapshot) -> Changes:
-            made, taken = changes.recall(snapshot, self._clock())
+            made, taken = queue_commands.recall(snapshot, self._clock())
             texts.append(tuple(request.text for request in taken))
             return made
 
@@ -279,14 +279,14 @@ def _refuse_interrupted(found: QueuedRequest) -> None:
 
 def _refuse_at_once(signal: QueueSignal, request: Request) -> None:
     """Raise IllegalCommandError for a command that another window would refuse without a reply."""
-    if signal is QueueSignal.STOP and not changes.may_stop(request):
-        raise IllegalCommandError(changes.WITH_NO_MODEL)
+    if signal is QueueSignal.STOP and not queue_commands.may_stop(request):
+        raise IllegalCommandError(queue_commands.WITH_NO_MODEL)
     if signal is not QueueSignal.STOP and request.is_processing:
-        raise IllegalCommandError(changes.WITH_THE_MODEL)
+        raise IllegalCommandError(queue_commands.WITH_THE_MODEL)
     if signal is QueueSignal.DROP and isinstance(request, SummaryRequest):
-        raise IllegalCommandError(changes.PART_OF_THE_STORY)
+        raise IllegalCommandError(queue_commands.PART_OF_THE_STORY)
     if signal is QueueSignal.RETRY and not (request.has_failed or request.spec.is_background):
-        raise IllegalCommandError(changes.NOT_FAILED)
+        raise IllegalCommandError(queue_commands.NOT_FAILED)
 
 
 def _waits_beside(request: Request) -> bool:

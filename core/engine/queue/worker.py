@@ -24,10 +24,10 @@ from core.engine.decisions.recovery import recover_request
 from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import Failed, Outcome, PutBack
 from core.engine.kinds.registry import handler_of
-from core.engine.queue.changes import may_stop, next_request, next_retry, vectors_due
 from core.engine.queue.control import QueueSwitch
 from core.engine.queue.jobs import JobFactory
-from core.engine.scene.commands import begun
+from core.engine.queue.queue_commands import may_stop, next_request, next_retry, vectors_due
+from core.engine.scene.scene_commands import begun
 from core.engine.sync.notifications import StorageTrouble
 from core.engine.sync.session_tasks import SessionTask
 from core.engine.sync.session_writer import SessionWriter

@@ -85,7 +85,7 @@ class BankReader:
         limit = self.most_items(slot)
         if asked is None or not limit:
             chapters = await chapters_of(self._store, snapshot)
-            drawn = await self._store.bank.draw(_sheets_of(chapters, slot), None)
+            drawn = await self._store.bank.draw(sheets_of(chapters, slot), None)
         else:
             chapters, drawn = await self._recalled(snapshot, slot, asked, limit)
         by_id = {chapter.session_id: chapter for chapter in chapters}
@@ -145,7 +145,7 @@ class BankReader:
             # Some items of earlier chapters were replaced since, and leave room for others.
             spare = limit // 2 if len(chapters) > 1 else 0
             query = replace(query, at=self.fades_at(), limit=limit + spare)
-            return chapters, await bank.draw(_sheets_of(chapters, slot), query, respell)
+            return chapters, await bank.draw(sheets_of(chapters, slot), query, respell)
 
     async def _meaning_of(self, asked: RecallRequest, events: Sequence[Event]) -> Meaning | None:
         """Return the meaning that is asked about; no text is sent out to be compared with nothing."""
@@ -160,7 +160,7 @@ def _is_of_other_take(item: Item, session: Session) -> bool:
     return item.session_id == session.id and item.take is not None and is_later
 
 
-def _sheets_of(chapters: Sequence[BankChapter], slot: Slot) -> Sheets:
+def sheets_of(chapters: Sequence[BankChapter], slot: Slot) -> Sheets:
     """Return the chapters with a sheet of a character, and its slot in each."""
     return [(one.session_id, there) for one in chapters for there, here in one.slots.items() if here is slot]
 

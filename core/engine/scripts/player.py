@@ -16,7 +16,7 @@ from core.domain.requests.retry_policy import TRANSIENT
 from core.domain.session.session_state import SessionState
 from core.domain.story.event import Event, Role
 from core.engine.decisions.tab1_commands import Tab1Edit
-from core.engine.scene.commands import SCRIPTED, is_scripted, notation_of, scene_text
+from core.engine.scene.scene_commands import SCRIPTED, is_scripted, notation_of, scene_text
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.scripts.chapter_script import ChapterScript
 from core.exchange.scripts.prompts import ScriptPrompt

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from core.domain.ids import SessionId
 from core.domain.session.carry_over import NOTHING_CARRIED
-from core.domain.session.session_state import SessionState
 from core.engine.catalog import SessionCatalog
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.scripts.chapter_script import ChapterScript
@@ -13,7 +12,7 @@ from core.text.canonical_json import canonical, checksum
 from core.text.name_list import name_key
 
 if TYPE_CHECKING:
-    from core.engine.services.library.service import Library
+    from core.engine.services.library.library import Library
 
 
 async def first_session(
@@ -47,7 +46,7 @@ async def _not_ended(catalog: SessionCatalog, script: ChapterScript, first: Sess
     branches = ScriptBranches(catalog, script)
     _, last = await branches.furthest(first)
     state = (await catalog.reader(last).load()).session.state
-    return [] if state in (SessionState.ENDED, SessionState.NARRATING) else branches.path
+    return [] if state.has_ended else branches.path
 
 
 async def join_book(catalog: SessionCatalog, book_title: str, path: Sequence[SessionId]) -> None:

@@ -13,7 +13,7 @@ from core.domain.errors import StorageError
 from core.domain.ids import SessionId
 from core.domain.requests.request import Content
 from core.domain.session.session import SessionSummary
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from core.exchange.integrity.bank import not_the_newest
 from core.exchange.session_export import SessionBody, problems_of_body, read_records
 from core.storage.session_store import BrokenRule, SessionStore
@@ -45,9 +45,9 @@ class Checked:
 class Verification:
     """Verifies the library of a store; `progress` is told the subject that is next."""
 
-    def __init__(self, store: SessionStore, slots: SavePoints, progress: Callable[[str], None]) -> None:
+    def __init__(self, store: SessionStore, points: SavePoints, progress: Callable[[str], None]) -> None:
         self._store = store
-        self._slots = slots
+        self._points = points
         self._progress = progress
         self._counts = [0, 0, 0]
 
@@ -100,7 +100,7 @@ class Verification:
         first = [1] * body.session.prompt_index
         if not body.session.canon_version and list(await self._store.takes(session_id)) != first:
             problems.append("its canon does not point at the first take of each prompt")
-        problems += await self._slots.damages(session_id)
+        problems += await self._points.damages(session_id)
         return list(dict.fromkeys(problems))
 
     async def _contents(self, body: SessionBody) -> tuple[tuple[Content, ...], list[str]]:

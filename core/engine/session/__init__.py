@@ -1,1 +1,1 @@
-"""A session that is open in this window: its commands, and what is read of it."""
+"""A session, open in this window or not: its commands, and what is read of it."""

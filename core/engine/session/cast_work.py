@@ -19,7 +19,6 @@ from core.domain.proposal import Occasion, Proposal
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session, Tab1Inputs
-from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.changes.moves import new_work
 from core.engine.kinds.cast.handler import Work, sheet_of
@@ -33,8 +32,6 @@ from core.library.proposals.of_chapter import of_exposure, of_fading, of_merging
 from core.storage.changes import Changes
 from core.text.name_list import name_key
 
-OVER: Final = (SessionState.ENDED, SessionState.NARRATING)
-"""The states of a chapter that has ended."""
 NOT_OVER: Final = "Changes of a chapter are proposed at its end: end it first (End Chapter on tab 2)."
 NO_MEMBERS: Final = "No character of this chapter is in the library; tab 1 keeps one there (palette)."
 NO_GAPS: Final = "It has a short description, three traits and three topics; nothing is missing."
@@ -99,7 +96,7 @@ class CastWork:
     async def _begun(self, *, with_ceremony: bool, again: bool) -> Begun:
         self._writer.require_writer()
         session, now = self._writer.snapshot.session, self._writer.clock()
-        if session.state not in OVER or session.unsummarised:
+        if not session.state.has_ended or session.unsummarised:
             raise IllegalCommandError(NOT_OVER)
         members = members_of(
             session, self._writer.snapshot.tab1, await self._writer.store.library.characters()

@@ -12,10 +12,10 @@ from core.config.models.assignments import ModelAssignments
 from core.domain.clock import Clock
 from core.domain.errors import SessionLockedError
 from core.domain.ids import SessionId
-from core.engine.scene.service import Scene
+from core.engine.scene.scene import Scene
+from core.engine.services.bank.bank import Bank
 from core.engine.services.bank.keeping import keep_bank, material
-from core.engine.services.bank.service import Bank
-from core.engine.services.takes.service import Takes
+from core.engine.services.takes.takes import Takes
 from core.engine.session.session_edits import SessionEdits
 from core.engine.session.session_reader import SessionReader
 from core.engine.sync.session_writer import Decide

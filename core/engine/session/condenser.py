@@ -1,4 +1,4 @@
-"""Asks for condensed memory when an input would leave details out, one call at a time (J6)."""
+"""Asks for condensed memory when an input would leave details out, one call at a time."""
 
 import asyncio
 
@@ -6,7 +6,6 @@ from core.agents.context_builder import ContextBuilder
 from core.domain.ids import BlockId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session_state import SessionState
 from core.domain.story.condensed import FEWEST, MOST, Condensing, Strategy, next_run, range_of
 from core.domain.story.memory import BlockType, MemoryPlace
 from core.engine.changes.moves import new_work
@@ -17,7 +16,6 @@ from core.engine.sync.session_writer import SessionWriter
 from core.storage.snapshot import Snapshot
 
 _KIND = RequestKind.CONDENSE
-_QUEUES_IN = (SessionState.ACTIVE, SessionState.SUMMARIZING)
 
 
 class Condenser(ListeningTask):
@@ -91,4 +89,4 @@ def _ids(snapshot: Snapshot) -> frozenset[BlockId]:
 
 def _may_ask(snapshot: Snapshot) -> bool:
     """Whether a request may be queued now: none that is open, or has failed, is the last word yet."""
-    return snapshot.session.state in _QUEUES_IN and all(one.kind is not _KIND for one in snapshot.requests)
+    return snapshot.session.state.is_played and all(one.kind is not _KIND for one in snapshot.requests)

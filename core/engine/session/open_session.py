@@ -18,8 +18,8 @@ from core.engine.queue.background import BackgroundWorker, another_round
 from core.engine.queue.worker import RequestWorker
 from core.engine.scene import staging
 from core.engine.services.save_points.auto_save import AutoSaver
+from core.engine.services.speaking.afterthoughts import Afterthoughts
 from core.engine.services.speaking.heartbeats import Heartbeats
-from core.engine.services.speaking.service import Afterthoughts
 from core.engine.session.assist import Assist
 from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser

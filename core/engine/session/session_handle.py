@@ -26,11 +26,11 @@ from core.engine.changes.absences import paused_in_library, slots_of
 from core.engine.decisions import commands
 from core.engine.decisions.transitions import time_of_service
 from core.engine.kinds.test_call import record_of_test_call
-from core.engine.queue.changes import NOT_FAILED, begun_with
-from core.engine.scene.service import Scene
+from core.engine.queue.queue_commands import NOT_FAILED, begun_with
+from core.engine.scene.scene import Scene
+from core.engine.services.bank.bank import Bank
 from core.engine.services.bank.keeping import BankKeeping, EarlierItems
-from core.engine.services.bank.service import Bank
-from core.engine.services.takes.service import OpenTakes
+from core.engine.services.takes.takes import OpenTakes
 from core.engine.session.open_session import OpenSession
 from core.engine.session.reset import apply_when_idle, reset_session
 from core.engine.session.session_edits import OpenSessionEdits

@@ -1,4 +1,4 @@
-"""A change with calls in it, which outlives a database that does not take it (promise 1)."""
+"""A change with calls in it, which outlives a database that does not take it."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def epoch_of(lease: Lease | None) -> int:
 
 @dataclass(slots=True)
 class PaidChange:
-    """A change with calls in it, which is kept beside the store until it is stored (promise 1)."""
+    """A change with calls in it, which is kept beside the store until it is stored."""
 
     _store: SessionStore
     decide: Decide

@@ -116,7 +116,7 @@ class SessionWriter:
         return await self._in_own_task(self._apply(decide, is_patient=True))
 
     async def apply_paid(self, decide: Decide) -> Changes:
-        """Apply a change with calls in it patiently; what is not stored is kept (promise 1)."""
+        """Apply a change with calls in it patiently; what is not stored is kept."""
         before = None if self._paid is None or self._paid.has_ended.is_set() else self._paid
         self._paid = PaidChange(self.store, decide, before)
         return await self._in_own_task(self._apply_paid(self._paid))

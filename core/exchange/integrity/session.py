@@ -62,10 +62,8 @@ _SHAPES: Mapping[BlockType, type[BaseModel]] = {
     BlockType.TURN_DELTA: TurnDelta,
     BlockType.CANON_CORRECTION: CanonCorrection,
 }
-_FINISHED = (SessionState.ENDED, SessionState.NARRATING)
 _GOES_BACK = (LockRequest, ReplyRequest, NarrativeRequest)
 """Requests that go back to the GM as soon as they have failed."""
-_UNLOCKED = (SessionState.DRAFT_TAB1, SessionState.LOCKING)
 
 Problems = Iterator[str]
 
@@ -181,9 +179,9 @@ def problems_of_memory(
 ) -> Problems:
     """Yield problems of memory, boundary and state; `revisions` are blocks that are not canon."""
     state, chunk = session.state, session.limits.chunk_size
-    if session.tab1_locked == (state in _UNLOCKED):
+    if session.tab1_locked == state.is_unlocked:
         yield "its state and its lock do not belong together"
-    if session.is_ending and state not in (SessionState.SUMMARIZING, SessionState.ACTIVE):
+    if session.is_ending and not state.is_played:
         yield "it is ending, and its state says otherwise"
     corrections = [block for block in blocks if block.type is BlockType.CANON_CORRECTION]
     chain = [block for block in blocks if block.ordinal == 0]
@@ -200,7 +198,7 @@ def problems_of_memory(
         yield "its memory does not reach to its boundary"
     elif any(before // chunk != (after - 1) // chunk for before, after in pairwise(ends)):
         yield "its memory is not of whole chunks, or of parts of them"
-    elif state in _FINISHED and session.boundary != session.prompt_index:
+    elif state.has_ended and session.boundary != session.prompt_index:
         yield "it is ended, and not all of it is in memory"
     if not are_in_place(blocks):
         yield "its private memory or its corrections do not follow their blocks, in order"
@@ -316,7 +314,7 @@ def problems_of_drafts(
     builds = {None, *(request.id for request in requests if isinstance(request, NarrativeRequest))}
     if [draft.version for draft in drafts] != list(range(1, len(drafts) + 1)):
         yield "its drafts are not numbered from 1"
-    if drafts and session.state not in _FINISHED:
+    if drafts and not session.state.has_ended:
         yield "it has drafts, and is not ended"
     for draft in drafts:
         if len(draft.definition) > session.limits.definition or has_controls(draft.model):

@@ -14,7 +14,7 @@ from core.domain.bank.item import Item, ItemAccess, Validation, strength_of
 from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.services.bank.changes import GM
+from core.engine.services.bank.item_changes import GM
 from core.text.cleaning import clean_line
 from core.text.letters import folded
 from storyengine_tui.widgets.reading.column import Column

@@ -19,7 +19,7 @@ from storyengine_tui.screens.bank.item_list import Act
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
-    from core.engine.services.bank.service import Bank
+    from core.engine.services.bank.bank import Bank
     from core.engine.session.session_handle import SessionHandle
     from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 

@@ -15,7 +15,7 @@ from core.domain.bank.details import DETAILS_OF, ItemKind
 from core.domain.bank.item import LONGEST_ITEM_NAME, LONGEST_TEXT, MOST_PARTICIPANTS, Item
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.services.bank.changes import NewItem
+from core.engine.services.bank.item_changes import NewItem
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.bank.detail_fields import CHOICES, label_of, read, shown, typed_fields
 from storyengine_tui.screens.bank.item_numbers import (

@@ -14,8 +14,8 @@ from textual.widgets import OptionList, Static
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item
 from core.domain.session.session import Session
+from core.engine.services.bank.bank import Bank
 from core.engine.services.bank.provenance import provenance_of
-from core.engine.services.bank.service import Bank
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.bank.item_details import NOT_PROVED, evidence_line, passages_of
 from storyengine_tui.screens.shared.text_screen import TextScreen

@@ -1,1 +1,1 @@
-"""The calls of models: their list, and one call in full."""
+"""The calls of models: the queue, the history, their money, and one call in full."""

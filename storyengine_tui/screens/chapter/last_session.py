@@ -11,7 +11,6 @@ from core.config.files.bounded_file import read_bounded
 from core.config.files.paths import Paths
 from core.config.files.private_files import make_directory
 from core.domain.ids import SessionId
-from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
 
@@ -31,7 +30,7 @@ class LastPanel:
     @classmethod
     def of(cls, session: "Session") -> Self | None:
         """Return the panel of a session that is being played; None for other sessions."""
-        if session.state not in (SessionState.ACTIVE, SessionState.SUMMARIZING):
+        if not session.state.is_played:
             return None
         return cls(session.next_slot, clean_line(session.name_of(session.next_slot)))
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from core.engine.sync.notifications import Notification
     from core.engine.sync.subscriptions import Listener
 
-PLAYING = (SessionState.ACTIVE, SessionState.SUMMARIZING)
-
 
 class SessionListener:
     """Holds the session that a screen shows; what concerns more than the screen is posted from there."""
@@ -52,19 +50,19 @@ class SessionListener:
         self._pages = pages
         self._feedback = feedback
         self._listening = ExitStack()
-        self._state: SessionState | None = None
+        self._was_played = False
         self.session: SessionHandle | None = None
         """None while no session is open."""
 
     def open(self, session: "SessionHandle") -> "Listener":
         """Listen to this session until `close`; what it says is handled by `follow`."""
-        self.session, self._state = session, session.snapshot.session.state
+        self.session, self._was_played = session, session.snapshot.session.state.is_played
         return self._listening.enter_context(session.listen())
 
     def close(self) -> None:
         """Listen no longer."""
         self._listening.close()
-        self.session = self._state = None
+        self.session, self._was_played = None, False
 
     def show(self) -> None:
         """Show the title of the session, which window writes in it, and whether the queue is paused."""
@@ -103,8 +101,8 @@ class SessionListener:
 
         match notification:
             case notifications.SessionChanged(session):
-                has_ended = session.state is SessionState.ENDED and self._state in PLAYING
-                self._state = session.state
+                has_ended = session.state is SessionState.ENDED and self._was_played
+                self._was_played = session.state.is_played
                 self._show_title()
                 self.show_writer()
                 if has_ended:

@@ -1,4 +1,4 @@
-"""Sentences about the calls that leaving a chapter stops, and about the text that stays (promise 1)."""
+"""Sentences about the calls that leaving a chapter stops, and about the text that stays."""
 
 from typing import TYPE_CHECKING
 

@@ -25,9 +25,6 @@ log = logging.getLogger(__name__)
 
 TITLES: Final = {"setup": "1 World", "play": "2 Play", "narrative": "3 Chapter"}
 """The titles of the tabs; the page of the tab `setup` is the class `SetupPane` in `setup_pane`, and so on."""
-_HOME_TABS: Final = dict.fromkeys((SessionState.DRAFT_TAB1, SessionState.LOCKING), "setup") | dict.fromkeys(
-    (SessionState.ENDED, SessionState.NARRATING), "narrative"
-)
 
 IDLE_SECONDS: Final = 0.5
 """Seconds without a key after which the GM is idle."""
@@ -62,7 +59,7 @@ def apply_tall_class(root: Widget, rows: int, *, is_shown_only: bool = False) ->
 
 def home_tab(state: SessionState) -> str:
     """Return the tab on which a chapter in this state opens."""
-    return _HOME_TABS.get(state, "play")
+    return "setup" if state.is_unlocked else "narrative" if state.has_ended else "play"
 
 
 class PageTab(TabPane):

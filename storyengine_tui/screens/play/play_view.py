@@ -77,12 +77,12 @@ class PlayView:
     @property
     def is_playable(self) -> bool:
         """Whether tab 1 is locked, so that there is something to show."""
-        return self.session.state not in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
+        return not self.session.state.is_unlocked
 
     @property
     def is_ended(self) -> bool:
         """Whether the chapter has ended, so that no prompt can be sent any more."""
-        return self.session.state in (SessionState.ENDED, SessionState.NARRATING)
+        return self.session.state.has_ended
 
     @property
     def note(self) -> str:
@@ -329,7 +329,7 @@ def why_not_writable(session: Session, holder: WriterInfo | None, *, is_writer: 
             return "The window that wrote in this chapter has closed; take over (^t) to write here."
         # The banner below says which window.
         return "Read-only here while another window writes in this chapter."
-    if session.state in (SessionState.ENDED, SessionState.NARRATING):
+    if session.state.has_ended:
         return "The chapter has ended. Go on with 3 Chapter (F4)."
     if session.state is SessionState.SUMMARIZING and session.is_ending:
         return "The chapter is ending; its last prompts are summarised."

@@ -17,7 +17,7 @@ from core.engine.recall.search import Searched
 from core.engine.recall.texts import HitPlace
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.shared.background import run_in_background
-from storyengine_tui.screens.shared.list_screen import FindScreen, cut
+from storyengine_tui.screens.shared.list_screen import ChoosingScreen, cut
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.one_line import EntryField
@@ -37,7 +37,7 @@ Search = Callable[[str, bool], Awaitable[Searched]]
 """Finds a text, in the whole book or in this chapter."""
 
 
-class SearchScreen(FindScreen[Hit, Hit]):
+class SearchScreen(ChoosingScreen[Hit, Hit]):
     """Ends with the hit that was chosen, or without one."""
 
     CSS_PATH = "search.tcss"

@@ -53,7 +53,7 @@ class SetupView:
     @property
     def is_locked(self) -> bool:
         """Whether world, chapter and cast are locked."""
-        return self.session.state not in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
+        return not self.session.state.is_unlocked
 
     @property
     def secret_facts(self) -> object:

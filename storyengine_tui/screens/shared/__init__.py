@@ -1,1 +1,1 @@
-"""Base classes of the pages of the three tabs."""
+"""Parts that several screens share: base classes, autosave, and files of typed text."""

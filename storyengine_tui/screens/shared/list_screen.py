@@ -210,8 +210,8 @@ async def _error_of(work: Awaitable[object]) -> StoryEngineError | None:
     return None
 
 
-class FindScreen(ListScreen[Result, Row]):
-    """A list below a field with the id `find` and the focus; up and down move the cursor of the list."""
+class ChoosingScreen(ListScreen[Result, Row]):
+    """A list to choose from, below a field with the id `find` and the focus; up and down move its cursor."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority: the cursor of the list moves while the field has the focus.

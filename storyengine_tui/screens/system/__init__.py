@@ -1,1 +1,1 @@
-"""Help, bug report, password and welcome."""
+"""Help, bug report, password, welcome and example chapters."""

@@ -1,1 +1,1 @@
-"""Text fields with a limit."""
+"""Fields: texts with a limit, ticks, and a choice of slots."""

@@ -24,7 +24,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.engine.changes.moves import may_summarise_early
 from core.engine.decisions import commands
-from core.engine.queue.changes import next_request, next_retry
+from core.engine.queue.queue_commands import next_request, next_retry
 from core.storage.snapshot import recent_from
 from tests.core.rooms.simulation import Simulation, failure, with_limits
 

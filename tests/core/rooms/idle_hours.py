@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from core.engine.services.speaking.service import IdleClock
+from core.engine.services.speaking.afterthoughts import IdleClock
 
 
 class IdleHours:

@@ -17,7 +17,7 @@ from core.engine.decisions.recovery import recover
 from core.engine.decisions.tab1_commands import Tab1Edit, edit_tab1
 from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import Failed, LockMade, NarrativeMade, Outcome, ReplyMade, SummaryMade
-from core.engine.queue.changes import next_request
+from core.engine.queue.queue_commands import next_request
 from core.gateway.call_records import CallRecords
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot

@@ -14,8 +14,8 @@ from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.scripts.player import ScriptPlayer
-from core.engine.services.bank.changes import NewItem
-from core.engine.services.bank.service import Bank
+from core.engine.services.bank.bank import Bank
+from core.engine.services.bank.item_changes import NewItem
 from core.exchange.scripts.chapter_script import ChapterScriptError, parse_chapter_script
 from core.providers.scripted.script import Entry, ScriptMatch
 from db.store import PostgresStore

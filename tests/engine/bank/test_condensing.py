@@ -19,7 +19,7 @@ from core.domain.slot import Slot
 from core.domain.story.condensed import CondensedMemory, Condensing, Strategy
 from core.engine.engine import Engine
 from core.engine.kinds.outcome import Failed
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import CallStarted, RequestFailed, RequestSettled
 from core.exchange.session_export import from_json, read_body, to_json

@@ -4,7 +4,7 @@ import pytest
 
 from core.domain.clock import utc_now
 from core.domain.story.event import Event
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from db.store import PostgresStore
 from tests.engine.windows import chapter, play
 

@@ -19,7 +19,7 @@ from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.domain.story.save_point import SavePoint, SavePointContent
 from core.engine.catalog import SessionCatalog
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from core.exchange import session_export as export
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import VERSION, from_json, read_body, to_json

@@ -33,8 +33,8 @@ from core.domain.story.save_point import (
 )
 from core.engine.changes import moves
 from core.engine.engine import Engine
-from core.engine.services.save_points import service as save_points
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points import save_points
+from core.engine.services.save_points.save_points import SavePoints
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
 from db.store import PostgresStore
@@ -85,9 +85,9 @@ async def test_a_prompt_does_not_wait_for_a_slot(store: PostgresStore) -> None:
 
         gate = asyncio.Event()
 
-        async def put_save_point(self, slot: SavePoint, **more: Any) -> None:
+        async def put_save_point(self, point: SavePoint, **more: Any) -> None:
             await self.gate.wait()
-            await self._inner.put_save_point(slot, **more)
+            await self._inner.put_save_point(point, **more)
 
     stuck = Stuck(store)
     async with chapter(stuck) as session:
@@ -98,7 +98,7 @@ async def test_a_prompt_does_not_wait_for_a_slot(store: PostgresStore) -> None:
 
 async def test_a_slot_that_cannot_be_stored_costs_the_chapter_nothing(store: PostgresStore) -> None:
     class Full(Wrapped):
-        async def put_save_point(self, slot: SavePoint, **_: Any) -> None:
+        async def put_save_point(self, point: SavePoint, **_: Any) -> None:
             raise StorageError(ErrorCode.STORAGE_SAVE_FAILED)
 
     async with chapter(Full(store)) as session:

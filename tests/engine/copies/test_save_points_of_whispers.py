@@ -22,11 +22,11 @@ async def test_a_summary_of_several_audiences_takes_one_slot_also_while_play_goe
 
         begun, gate = asyncio.Event(), asyncio.Event()
 
-        async def put_save_point(self, slot: SavePoint, **more: Any) -> None:
-            if slot.label.startswith("summary"):
+        async def put_save_point(self, point: SavePoint, **more: Any) -> None:
+            if point.label.startswith("summary"):
                 self.begun.set()
                 await self.gate.wait()
-            await self._inner.put_save_point(slot, **more)
+            await self._inner.put_save_point(point, **more)
 
     slow = Slow(store)
     async with chapter(slow) as session:

@@ -8,7 +8,7 @@ import pytest
 from core.domain.clock import utc_now
 from core.domain.errors import ChangedElsewhereError
 from core.domain.story.save_point import SavePoint
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from db.store import PostgresStore
 from tests.engine.windows import Wrapped, playable
 
@@ -19,10 +19,10 @@ async def test_save_slots_that_two_windows_name_at_once_are_both_kept(store: Pos
     class Slow(Wrapped):
         """A store that stores a slot after another window has stored one."""
 
-        async def put_save_point(self, slot: SavePoint, **more: Any) -> None:
-            if not await store.save_points(slot.session_id):
-                await SavePoints(store, utc_now).keep(slot.session_id, "Of the other window")
-            await self._inner.put_save_point(slot, **more)
+        async def put_save_point(self, point: SavePoint, **more: Any) -> None:
+            if not await store.save_points(point.session_id):
+                await SavePoints(store, utc_now).keep(point.session_id, "Of the other window")
+            await self._inner.put_save_point(point, **more)
 
     session_id = await playable(store)
     for slot in await store.save_points(session_id):
@@ -38,9 +38,9 @@ async def test_a_save_slot_that_another_window_replaces_before_the_deletion_is_n
     class Late(Wrapped):
         """A store that deletes a slot after another window has replaced it."""
 
-        async def delete_save_point(self, slot: SavePoint) -> None:
-            await store.put_save_point(replace(slot, taken_at=utc_now(), sha256="0" * 64))
-            await self._inner.delete_save_point(slot)
+        async def delete_save_point(self, point: SavePoint) -> None:
+            await store.put_save_point(replace(point, taken_at=utc_now(), sha256="0" * 64))
+            await self._inner.delete_save_point(point)
 
     session_id = await playable(store)
     slot = await SavePoints(store, utc_now).keep(session_id, "Mine")

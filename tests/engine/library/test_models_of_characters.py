@@ -15,7 +15,7 @@ from core.domain.slot import Slot
 from core.engine.catalog import SessionCatalog
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
 from core.gateway.lanes import Lane

@@ -11,7 +11,7 @@ from core.domain.slot import Slot
 from core.engine.catalog import SessionCatalog
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.services.library.characters import NOT_TAKEN, CharacterLibrary
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from core.exchange.session_export import from_json, read_body, to_json
 from core.library.cards.card_file import CardFormat
 from core.library.refusal import FileRefusedError

@@ -14,7 +14,7 @@ from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus, EventStatus
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import ImportRefusedError, from_json, read_body, to_json

@@ -16,7 +16,7 @@ from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.scripts.player import ScriptPlayer
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from core.engine.sync.notifications import PromptBlocksChanged
 from core.exchange.scripts.chapter_script import parse_chapter_script
 from core.exchange.session_copy import as_new_session

@@ -10,7 +10,7 @@ from core.domain.bank.item import Item, ItemAccess
 from core.domain.bank.recall import ItemVector, Query, Scope, query_words
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from core.engine.services.verification import Verification
 from core.storage.changes import Changes
 from db.backups.dump import backup, restore

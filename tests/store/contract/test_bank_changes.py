@@ -22,7 +22,8 @@ from core.domain.bank.item import Item, Validation
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.services.bank.changes import (
+from core.engine.services.bank.bank import NO_BANK, Bank
+from core.engine.services.bank.item_changes import (
     FEW_TO_MERGE,
     NO_WIDER,
     NO_WORDS,
@@ -30,7 +31,6 @@ from core.engine.services.bank.changes import (
     OTHER_KIND,
     NewItem,
 )
-from core.engine.services.bank.service import NO_BANK, Bank
 from core.engine.services.bank.undo import NOTHING_TO_REDO, NOTHING_TO_UNDO
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore

@@ -8,8 +8,8 @@ import pytest
 from core.domain.bank.item import Item
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import ItemId, SessionId
-from core.engine.services.bank import service, undo
-from core.engine.services.bank.service import Bank
+from core.engine.services.bank import bank, undo
+from core.engine.services.bank.bank import Bank
 from core.engine.services.bank.undo import NOTHING_TO_REDO, VersionKey, Versions
 from core.storage.session_store import SessionStore
 from tests.core.values.bank import fact
@@ -53,10 +53,10 @@ async def test_undo_and_redo_are_the_same_however_many_items_were_changed(
         change = chance.choices(list(CHANGES), [2, 1, 2, 2, 1, 4, 3])[0]
         places = chance.sample(range(6), chance.randint(1, 4))
         monkeypatch.setattr(undo, "MOST_LAST", chance.randint(1, 3))
-        monkeypatch.setattr(service, "MANY", 2)  # some changes are made in a thread
+        monkeypatch.setattr(bank, "MANY", 2)  # some changes are made in a thread
         found = await outcome(few, change, places)
         monkeypatch.setattr(undo, "MOST_LAST", 200)
-        monkeypatch.setattr(service, "MANY", 500)
+        monkeypatch.setattr(bank, "MANY", 500)
         assert found == await outcome(all_, change, places), (change, places)
         done += change in ("undo", "redo") and len(found) > 1
     assert done > 3

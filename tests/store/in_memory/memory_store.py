@@ -302,16 +302,16 @@ class MemoryStore:
         slots = (await self._found(session_id)).save_points
         return [slots[number] for number in sorted(slots)]
 
-    async def put_save_point(self, slot: SavePoint, *, taken: Iterable[SavePoint] | None = None) -> None:
-        there = (await self._rows(slot.session_id)).save_points
-        if taken is not None and there.get(slot.number) not in (None, slot, *taken):
+    async def put_save_point(self, point: SavePoint, *, taken: Iterable[SavePoint] | None = None) -> None:
+        there = (await self._rows(point.session_id)).save_points
+        if taken is not None and there.get(point.number) not in (None, point, *taken):
             raise ChangedElsewhereError
-        there[slot.number] = slot
+        there[point.number] = point
 
-    async def delete_save_point(self, slot: SavePoint) -> None:
-        there = (await self._found(slot.session_id)).save_points
-        if there.get(slot.number) == slot:
-            del there[slot.number]
+    async def delete_save_point(self, point: SavePoint) -> None:
+        there = (await self._found(point.session_id)).save_points
+        if there.get(point.number) == point:
+            del there[point.number]
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:
         return self._following(session_id)

@@ -16,7 +16,7 @@ from core.domain.clock import utc_now
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from core.engine.services.verification import StoredFault, Verification
 from core.engine.session.session_handle import SessionHandle
 from db.store import PostgresStore, open_store

@@ -7,7 +7,7 @@ from core.domain.session.session_state import SessionState
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.changes.canon import ORIGIN, Origin
-from core.engine.scene.commands import ROLL
+from core.engine.scene.scene_commands import ROLL
 from core.storage.changes import Changes
 
 

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 def confirm_texts(seams: "Seams") -> None:
     """Note the texts of each such command."""
     from core.engine.queue.control import QueueControl
-    from core.engine.scene.service import Scene
-    from core.engine.services.bank.service import Bank
-    from core.engine.services.takes.service import Takes
+    from core.engine.scene.scene import Scene
+    from core.engine.services.bank.bank import Bank
+    from core.engine.services.takes.takes import Takes
     from core.engine.session.session_edits import SessionEdits
     from core.engine.session.session_handle import SessionHandle
     from db.store import PostgresStore

@@ -344,9 +344,9 @@ def _install_backup(reaper: Reaper, seams: Seams) -> None:
 
 def _hasten() -> None:
     """Ask at once whether a character adds something; the next time is out of reach."""
-    import core.engine.services.speaking.service
+    import core.engine.services.speaking.afterthoughts
 
-    core.engine.services.speaking.service.TIMERS = (0, *(3_600,) * 4)  # type: ignore[misc]
+    core.engine.services.speaking.afterthoughts.TIMERS = (0, *(3_600,) * 4)  # type: ignore[misc]
 
 
 def _install_place() -> None:

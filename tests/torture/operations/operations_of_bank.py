@@ -10,7 +10,7 @@ from core.domain.bank.item import Item, ItemOrigin, Validation
 from core.domain.ids import new_uuid
 from core.domain.session.language import Language
 from core.engine.engine import Engine
-from core.engine.services.bank.changes import NewItem
+from core.engine.services.bank.item_changes import NewItem
 from core.engine.session.session_handle import SessionHandle
 from tests.torture.operations.operations_beside import until
 

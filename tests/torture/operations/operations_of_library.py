@@ -7,7 +7,7 @@ from typing import Final
 from core.domain.session.carry_over import CarriedLine
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.services.library.service import Library
+from core.engine.services.library.library import Library
 from core.engine.session.session_handle import SessionHandle
 from core.library.characters.character import Topic, Trait
 from tests.torture.operations.operations_beside import require_done

@@ -25,7 +25,7 @@ from core.domain.requests.request_kinds import Level, RequestKind
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.services.speaking.service import IdleClock
+from core.engine.services.speaking.afterthoughts import IdleClock
 from core.engine.session.session_handle import SessionHandle
 from core.gateway.lanes import Lane
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta

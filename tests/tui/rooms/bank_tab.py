@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from core.domain.bank.item import Item
-from core.engine.services.bank.service import Bank
+from core.engine.services.bank.bank import Bank
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.shell.app import StoryEngineApp

@@ -18,14 +18,13 @@ from core.domain.bank.details import NAMED, ItemKind
 from core.domain.bank.item import Item
 from core.domain.bank.matching import COMPARED_BY_MEANING, SAME_BY_MEANING, Similar, content_words
 from core.domain.bank.recall import Found, Query, Scope, Vector, query_words
-from core.domain.ids import ItemId, SessionId
+from core.domain.ids import ItemId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.session import Session
-from core.domain.slot import Slot
 from core.engine.kinds.bank.embedding import MOST_IN_A_BATCH, all_texts_of, meaning_of, texts_of
 from core.engine.kinds.bank.sorting import EarlierItem
 from core.engine.kinds.base import Job
-from core.engine.recall.reading import chapters_of, replaced_in_book
+from core.engine.recall.reading import chapters_of, replaced_in_book, sheets_of
 from core.storage.session_store import SessionStore
 
 MOST_NEAR: Final = 5
@@ -67,15 +66,6 @@ class EarlierBank:
                     EarlierItem(item=seen, chapter=chapter.number, was_known_to_all=item.label.is_everyone)
                 )
         return found
-
-    def sheets_of(self, slot: Slot) -> list[tuple[SessionId, Slot]]:
-        """Return the earlier chapters with the slot that the character in `slot` has there."""
-        return [
-            (one.session_id, there)
-            for one in self.chapters[:-1]
-            for there, here in one.slots.items()
-            if here is slot
-        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +156,7 @@ class Neighbours:
         slots = {item.about for item in new if item.kind is ItemKind.STATE and item.about is not None}
         found: list[Item] = []
         for slot in sorted(slots):
-            sheets = self._book.sheets_of(slot)
+            sheets = sheets_of(self._book.chapters[:-1], slot)
             found += (await self._job.store.bank.draw(sheets, None)).states if sheets else ()
         return found
 

@@ -1,4 +1,4 @@
-"""Condenses memory: several deltas of one audience become one block of a wider range (J6).
+"""Condenses memory: several deltas of one audience become one block of a wider range.
 
 The deltas stay. What is made counts while they are what canon has (`core.domain.story.condensed`), so a
 change of canon under way takes nothing but the answer.

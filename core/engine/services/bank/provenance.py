@@ -27,7 +27,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemProvenance:
-    """Authors of an item; the names are those of seed 001."""
+    """Authors of an item."""
 
     learned_by: Author
     last_changed_by: Author | None = None

@@ -17,7 +17,7 @@ from typing import Final
 from core.domain.bank.item import Item, ItemOrigin, Validation
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import ItemId
-from core.engine.services.bank.changes import seen
+from core.engine.services.bank.item_changes import seen
 
 MOST_LAST: Final = 200
 """Items that were changed last which are looked at first for the change to take back."""

@@ -18,7 +18,6 @@ from core.domain.errors import (
 from core.domain.ids import BookId, SessionId, new_uuid
 from core.domain.session.carry_over import CarryOver
 from core.domain.session.session import Session, Tab1Inputs, title_from
-from core.domain.session.session_state import SessionState
 from core.domain.story.secret import label_of
 from core.engine.services.bank.words import unread_in_words
 from core.engine.services.library.archive import Archive
@@ -30,7 +29,6 @@ from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 from core.text.name_list import name_key
 
-_OVER = (SessionState.ENDED, SessionState.NARRATING)
 _TRIES = 5
 """Maximum attempts at a change of a book that other windows change at the same time."""
 _Stored = TypeVar("_Stored", bound=Book | None)
@@ -190,13 +188,13 @@ class BookLibrary(Archive[Book]):
         """
         for chapter in reversed([*takewhile(lambda one: one not in before, book.chapters)]):
             snapshot = await self._sessions.load(chapter)
-            if snapshot.session.archived_at is None or snapshot.session.state in _OVER:
+            if snapshot.session.archived_at is None or snapshot.session.state.has_ended:
                 return snapshot
         return None
 
     async def _handed_on(self, snapshot: Snapshot, number: int) -> CarryOver:
         session = snapshot.session
-        if session.state not in _OVER or session.unsummarised:
+        if not session.state.has_ended or session.unsummarised:
             title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
             raise IllegalCommandError(
                 f"The next chapter takes over what is in memory: end “{title}” first (End Chapter on tab 2)."

@@ -2,7 +2,7 @@
 
 from core.domain.prompt_range import PromptRange
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from core.engine.sync.notifications import MemoryAppended, Notification
 from core.engine.sync.session_tasks import ListeningTask
 from core.engine.sync.session_writer import SessionWriter
@@ -14,15 +14,15 @@ class AutoSaver(ListeningTask):
     name = "save slots"
     failure = "no save point was created at the summary"
 
-    def __init__(self, writer: SessionWriter, slots: SavePoints) -> None:
+    def __init__(self, writer: SessionWriter, points: SavePoints) -> None:
         super().__init__(writer)
-        self._slots = slots
+        self._points = points
         self._newest: MemoryBlock | None = None
 
     async def create_now(self, occasion: str) -> None:
         """Create a save point at once; raise StorageError when it cannot be stored."""
         state = self._writer.snapshot
-        await self._slots.create(state.session.id, occasion, state=state)
+        await self._points.create(state.session.id, occasion, state=state)
 
     async def _receive(self, notification: Notification) -> None:
         # A window that follows receives this too; only the writer creates the save point.

@@ -16,7 +16,7 @@ from core.domain.story.condensed import still_condensed
 from core.domain.story.event import AWAY, PRESENT, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.services.bank.copies import bank_of, with_readings
-from core.engine.services.save_points.service import title_with
+from core.engine.services.save_points.save_points import title_with
 from core.engine.sync.lore_reading import copies_of_lore
 from core.exchange.session_copy import beginning_of
 from core.exchange.session_export import SessionBody, changes_too_fast

@@ -18,9 +18,9 @@ from core.domain.errors import IllegalCommandError
 from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.services.bank.changes import NewItem, speaker_of
+from core.engine.services.bank.bank import NO_BANK, Bank
+from core.engine.services.bank.item_changes import NewItem, speaker_of
 from core.engine.services.bank.provenance import ItemProvenance
-from core.engine.services.bank.service import NO_BANK, Bank
 from core.text.numbers import counted
 from storyengine_tui.cli.commands.chapter.bank_keeping import app
 from storyengine_tui.cli.commands.chapter.sessions import (

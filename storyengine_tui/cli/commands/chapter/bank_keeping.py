@@ -11,8 +11,8 @@ from core.domain.requests.cost import FREE
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.language import LANGUAGES, read_language
 from core.engine.kinds.bank.requests import is_extraction
+from core.engine.services.bank.bank import NO_BANK
 from core.engine.services.bank.keeping import set_language
-from core.engine.services.bank.service import NO_BANK
 from core.engine.services.bank.words import failed_in_words
 from core.engine.session.closed_session import ClosedSession
 from core.text.cleaning import clean_line

@@ -20,7 +20,7 @@ from core.domain.session.session import title_from
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
-from core.engine.scene.commands import notation_of
+from core.engine.scene.scene_commands import notation_of
 from core.engine.scripts.player import ScriptPlayer, Step
 from core.engine.scripts.sessions import ScriptBranches, attach_lore_of, first_session, join_book
 from core.engine.session.session_handle import SessionHandle

@@ -15,7 +15,7 @@ from core.domain.errors import IllegalCommandError
 from core.domain.session.session_state import SessionState
 from core.domain.story.context_status import ContextStatus
 from core.engine.decisions.commands import build_narrative
-from core.engine.scene.commands import add_roll
+from core.engine.scene.scene_commands import add_roll
 from core.storage.snapshot import Snapshot
 from storyengine_tui.cli.commands.chapter.sessions import (
     SessionArgument,
@@ -38,9 +38,6 @@ SENT: Final = {
     ContextStatus.ALWAYS: "always sent to those who witnessed it",
     ContextStatus.NEVER: "sent to no model; memory of it stays",
 }
-
-
-_MAY_HAVE_ENDED: Final = (SessionState.ENDED, SessionState.NARRATING, SessionState.RESETTING)
 
 
 async def present(
@@ -152,7 +149,8 @@ async def write(
 
 def _refuse_unended(chapter: Snapshot) -> None:
     """Raise IllegalCommandError for a chapter that has not ended; an interrupted build is over then."""
-    if chapter.session.state not in _MAY_HAVE_ENDED:
+    state = chapter.session.state
+    if not (state.has_ended or state is SessionState.RESETTING):
         build_narrative(chapter, utc_now())
 
 

@@ -10,7 +10,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.story.save_point import AUTOMATIC, NAMED, SavePoint
 from core.engine.catalog import SessionCatalog
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked

@@ -6,7 +6,7 @@ import typer
 
 from core.domain.requests.request import RequestState
 from core.domain.story.event import Event, Role
-from core.engine.services.takes import commands
+from core.engine.services.takes import take_commands
 from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.play import PAUSED
@@ -56,7 +56,7 @@ async def take(
 ) -> None:
     """List the takes of the newest prompt, or choose the one that counts."""
     async with closed_chapter(session, "choose it there") as chapter:
-        prompt, _ = commands.newest(await chapter.reads.load())
+        prompt, _ = take_commands.newest(await chapter.reads.load())
         if number is not None:
             await chapter.takes.choose(number)
             say(f"Take {number} counts now.")

@@ -1,1 +1,1 @@
-"""`storyengine cast` and `storyengine lore`: character cards and lorebooks."""
+"""Commands for the library: books, characters, lorebooks, and what is proposed for them."""

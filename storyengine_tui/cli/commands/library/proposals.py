@@ -15,7 +15,6 @@ from core.domain.session.session import title_from
 from core.engine.catalog import SessionCatalog
 from core.engine.engine import Engine
 from core.engine.services.library.proposals import Offered
-from core.engine.session.cast_work import OVER
 from core.engine.session.session_handle import SessionHandle
 from core.library.book import Book
 from core.library.characters.character import LibraryCharacter
@@ -126,7 +125,7 @@ async def ceremony(
 
 async def _chapter(catalog: SessionCatalog, name: str) -> SessionId:
     """Return the chapter that a session means, or the last one that has ended: of all, or of a book."""
-    over = [one.id for one in await catalog.sessions() if one.is_readable and one.state in OVER]
+    over = [one.id for one in await catalog.sessions() if one.is_readable and one.state.has_ended]
     if name == "last":
         if not over:
             raise IllegalCommandError(f"No chapter has ended yet; {_END_ONE}.")

@@ -13,9 +13,9 @@ from textual.widgets import DataTable
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, RequestState
-from core.engine.queue.changes import may_stop
 from core.engine.queue.control import QueueControl
 from core.engine.queue.entries import QueueEntry
+from core.engine.queue.queue_commands import may_stop
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.text.cleaning import clean_line

@@ -9,7 +9,6 @@ from textual.binding import Binding, BindingType
 
 from core.domain.ids import SessionId
 from core.domain.session.session import SessionSummary
-from core.domain.session.session_state import SessionState
 from storyengine_tui.screens.chapter.next_chapter import begin_next
 from storyengine_tui.screens.library.chapters.save_points_screen import SavePointsScreen
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
@@ -117,4 +116,4 @@ class ChapterShelf(ShelfScreen[Row]):
 
     def may_continue(self) -> bool:
         """Whether the chapter under the cursor has ended, so that it hands something on."""
-        return self.chapter is not None and self.chapter.state in (SessionState.ENDED, SessionState.NARRATING)
+        return self.chapter is not None and self.chapter.state.has_ended

@@ -23,8 +23,8 @@ from storyengine_tui.screens.library.lore.book_fields_modal import BookFieldsMod
 from storyengine_tui.screens.library.lore.entry_screen import EntryScreen
 from storyengine_tui.screens.library.lore.lorebook_editor import LorebookEditor
 from storyengine_tui.screens.library.lore.lorebook_editor_screen import LorebookEditorScreen
-from storyengine_tui.screens.shared.finding_screen import FindingScreen
 from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.screens.shared.narrowing_screen import NarrowingScreen
 from storyengine_tui.screens.shared.window_text import WindowText
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.fields.one_line import EntryField
@@ -43,7 +43,7 @@ CONVERTS: Final = (
 )
 
 
-class LorebookScreen(LorebookEditorScreen, FindingScreen[None]):
+class LorebookScreen(LorebookEditorScreen, NarrowingScreen[None]):
     """Lists the entries; Enter edits one, Esc goes back to the library. Changes are saved automatically."""
 
     HELP = (

@@ -19,8 +19,8 @@ from core.storage.library_store import LibraryCounts
 from core.text.letters import folded
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.shelf.arriving import DropImport
-from storyengine_tui.screens.shared.finding_screen import FindingScreen
 from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.screens.shared.narrowing_screen import NarrowingScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import EntryField
 
@@ -53,7 +53,7 @@ def shelf_keys(
     ]
 
 
-class ShelfScreen(ListScreen[None, Row], FindingScreen[None]):
+class ShelfScreen(ListScreen[None, Row], NarrowingScreen[None]):
     """A list with the four lists in a line above it, once the library has anything, and a field to find."""
 
     SHELF: ClassVar[str]

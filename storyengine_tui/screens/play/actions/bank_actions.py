@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
 from core.domain.story.transcript import prefix_of
-from core.engine.services.bank.changes import speaker_of
+from core.engine.services.bank.item_changes import speaker_of
 from core.engine.sync import notifications
 from storyengine_tui.screens.bank.item_commands import CHANGES
 from storyengine_tui.screens.play.actions.page_actions import PageActions

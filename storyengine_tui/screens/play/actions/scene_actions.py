@@ -12,7 +12,7 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.transcript import render_event
-from core.engine.scene.commands import ROLL
+from core.engine.scene.scene_commands import ROLL
 from core.engine.services.speaking.hints import Hint
 from core.storage.snapshot import Snapshot
 from storyengine_tui.screens.play.actions.page_actions import PageActions

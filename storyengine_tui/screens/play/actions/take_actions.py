@@ -11,7 +11,7 @@ from core.domain.errors import IllegalCommandError
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
-from core.engine.services.takes.commands import called
+from core.engine.services.takes.take_commands import called
 from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.play_view import PlayView, is_played, with_other_names

@@ -21,14 +21,14 @@ from storyengine_tui.screens.setup.cast_panels import CharacterPanel
 from storyengine_tui.screens.setup.casting.compare_screen import CompareScreen
 from storyengine_tui.screens.setup.casting.offers_screen import OffersScreen
 from storyengine_tui.screens.setup.setup_pane import SetupPane
-from storyengine_tui.screens.shared.list_screen import FindScreen, cut
+from storyengine_tui.screens.shared.list_screen import ChoosingScreen, cut
 from storyengine_tui.theme import colour_of
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import EntryField
 
 if TYPE_CHECKING:
     from core.engine.services.library.characters import CharacterLibrary
-    from core.engine.services.library.service import Library
+    from core.engine.services.library.library import Library
 
 
 PAUSED = "“{}” is {} in the library: once the chapter is locked it is away until that is over."
@@ -112,7 +112,7 @@ NO_MATCH = "No character has these words in its name or its description."
 _SHOWN = 200
 
 
-class PickScreen(FindScreen[LibraryCharacter, LibraryCharacter]):
+class PickScreen(ChoosingScreen[LibraryCharacter, LibraryCharacter]):
     """Ends with the character that was chosen, or without one."""
 
     CSS_PATH = "casting.tcss"

@@ -184,8 +184,8 @@ def test_a_reset_is_possible_from_any_state_but_its_own(state: SessionState) -> 
 
 
 def test_facts_are_those_of_the_session() -> None:
-    facts = facts_of(session(prompts=9, boundary=2), TAB1, has_open_reply=True, summary_waits=True)
-    known = Facts(unsummarised=7, chunk_size=7, begun=2, has_open_reply=True, summary_waits=True, prompts=9)
+    facts = facts_of(session(prompts=9, boundary=2), TAB1, has_open_reply=True)
+    known = Facts(unsummarised=7, chunk_size=7, begun=2, has_open_reply=True, prompts=9)
     assert facts == known
     assert facts.is_chunk_due
     assert not facts_of(session(), Tab1Inputs(world=" \n", chapter="\t")).has_setting

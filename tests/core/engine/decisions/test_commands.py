@@ -12,8 +12,8 @@ from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions import commands, tab1_commands
 from core.engine.decisions.tab1_commands import Tab1Edit
-from core.engine.queue.changes import begun_with, move_up, next_request
-from core.engine.services.takes.commands import ask_again
+from core.engine.queue.queue_commands import begun_with, move_up, next_request
+from core.engine.services.takes.take_commands import ask_again
 from tests.core.rooms.simulation import Simulation, active
 from tests.core.values.sessions import choices
 

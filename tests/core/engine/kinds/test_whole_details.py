@@ -21,7 +21,7 @@ from core.domain.bank.details import (
 from core.domain.bank.item import ItemOrigin, SourceOrigin, Validation, exposure_of
 from core.domain.bank.joining import filled, followed
 from core.domain.slot import Slot
-from core.engine.services.bank.changes import edited, merged
+from core.engine.services.bank.item_changes import edited, merged
 from core.engine.services.bank.provenance import provenance_of
 from core.engine.services.bank.undo import UNDO, VersionKey, Versions, taken_back
 from tests.core.rooms.bank_room import SAID, answer, calls, fact, items, read, room, scan

@@ -15,8 +15,8 @@ from core.domain.requests.request_kinds import RequestKind
 from core.engine.changes.moves import new_work
 from core.engine.kinds.bank.embedding import OF_TEXTS
 from core.engine.queue.background import another_round
-from core.engine.queue.changes import vectors_due
-from core.engine.services.bank.changes import NewItem
+from core.engine.queue.queue_commands import vectors_due
+from core.engine.services.bank.item_changes import NewItem
 from core.engine.session.session_handle import SessionHandle
 from core.gateway.embedding_service import EmbeddingPlan
 from core.providers.base import ProviderError

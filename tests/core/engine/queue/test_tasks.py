@@ -13,7 +13,7 @@ from core.engine.queue.jobs import JobFactory
 from core.engine.queue.worker import RequestWorker
 from core.engine.recall.reading import BankReader
 from core.engine.services.save_points.auto_save import AutoSaver
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from core.engine.sync.notifications import WriterChanged
 from core.engine.sync.session_tasks import Follower, LeaseWatch
 from core.gateway.embedding_service import EmbeddingService

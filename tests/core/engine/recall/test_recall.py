@@ -30,7 +30,7 @@ from core.engine.kinds.on_record import AnswersOnRecord
 from core.engine.kinds.test_call import new_test_call
 from core.engine.queue.jobs import _Calls
 from core.engine.recall.reading import BankReader
-from core.engine.services.bank.changes import NewItem
+from core.engine.services.bank.item_changes import NewItem
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification
 from core.gateway.cancellation import Cancellation

@@ -7,7 +7,7 @@ import pytest
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import SummaryRequest
 from core.domain.session.session_state import SessionState
-from core.engine.queue.changes import next_retry
+from core.engine.queue.queue_commands import next_retry
 from tests.core.rooms.simulation import BACKOFF, Simulation, active, with_limits
 
 DAY = timedelta(days=1)

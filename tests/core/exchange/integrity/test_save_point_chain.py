@@ -22,7 +22,7 @@ from core.domain.story.save_point import (
     content_of,
 )
 from core.engine.decisions import commands, tab1_commands
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from core.text.canonical_json import canonical, checksum
 from tests.core.rooms.faulty_store import FaultyStore
 from tests.core.rooms.simulation import START, Simulation, active
@@ -279,7 +279,7 @@ async def test_a_long_story_is_read_in_batches_each_prompt_once(
 ) -> None:
     shelf.play(5)
     whole = content_of(await shelf.take()).chains
-    monkeypatch.setattr("core.engine.services.save_points.service.BATCH", 2)
+    monkeypatch.setattr("core.engine.services.save_points.save_points.BATCH", 2)
     slots = SavePoints(shelf.store.copy(), lambda: START)
     again = await slots.keep(shelf.session_id, "In batches")
     assert content_of(again).chains == whole

@@ -14,7 +14,7 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.services.bank.changes import NewItem
+from core.engine.services.bank.item_changes import NewItem
 from storyengine_tui.screens.bank.bank_rows import (
     BankList,
     BankRow,

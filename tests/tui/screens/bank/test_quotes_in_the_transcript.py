@@ -12,8 +12,8 @@ from textual.widgets import Static
 from core.domain.bank.details import ItemKind, QuoteDetails
 from core.domain.bank.item import ItemOrigin
 from core.domain.ids import ItemId
-from core.engine.services.bank.changes import NO_WORDS
-from core.engine.services.bank.service import Bank
+from core.engine.services.bank.bank import Bank
+from core.engine.services.bank.item_changes import NO_WORDS
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import NOTHING, SheetModal

@@ -8,7 +8,7 @@ import pytest
 from core.domain.clock import utc_now
 from core.domain.errors import StorageError
 from core.domain.story.event import Event
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.save_points import SavePoints
 from tests.core.rooms.takes_model import CHUNK, play, room
 
 pytestmark = pytest.mark.anyio

@@ -17,7 +17,7 @@ from core.domain.requests.cost import UnitPrices
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.slot import Slot
 from core.domain.story.event import Role
-from core.engine.services.speaking.service import TIMERS
+from core.engine.services.speaking.afterthoughts import TIMERS
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.ledger.prices import PriceBook

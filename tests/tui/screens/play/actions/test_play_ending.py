@@ -10,7 +10,7 @@ from textual.widgets import Static
 from core.domain.ids import SessionId
 from core.domain.session.session_state import SessionState
 from core.engine.engine import Engine
-from core.engine.services.bank.service import Bank
+from core.engine.services.bank.bank import Bank
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.chapters.banked_chapter import keep
 from tests.tui.engine_app import Desktop, make_active

@@ -16,7 +16,7 @@ from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.ids import ItemId, SessionId
 from core.domain.session.session import Session
 from core.domain.story.event import Event
-from core.engine.services.bank import changes
+from core.engine.services.bank import item_changes
 from core.engine.services.bank.provenance import ItemProvenance, provenance_of
 from core.engine.services.bank.undo import REDO, UNDO, Direction, taken_back
 from core.storage.bank_store import BankStore
@@ -96,23 +96,23 @@ class Bank:
 
     async def confirm(self, items: Sequence[Item], *, is_on: bool = True) -> Sequence[Item]:
         """Say of items that they are true, so that they never fade; or take that back."""
-        return await self._change(items, partial(changes.confirmed, is_on=is_on))
+        return await self._change(items, partial(item_changes.confirmed, is_on=is_on))
 
     async def mark_seen(self, items: Sequence[Item]) -> Sequence[Item]:
         """Say of items that the GM has looked at them; this is not undone."""
-        return await self._change(items, changes.seen)
+        return await self._change(items, item_changes.seen)
 
     async def pin(self, items: Sequence[Item], *, is_on: bool = True) -> Sequence[Item]:
         """Pin items, so that they never fade and come first; or release them."""
-        return await self._change(items, partial(changes.pinned, is_on=is_on))
+        return await self._change(items, partial(item_changes.pinned, is_on=is_on))
 
     async def reject(self, items: Sequence[Item], *, is_on: bool = True) -> Sequence[Item]:
         """Take items out, so that nothing like them is proposed again; or bring them back."""
-        return await self._change(items, partial(changes.rejected, is_on=is_on))
+        return await self._change(items, partial(item_changes.rejected, is_on=is_on))
 
     async def close(self, items: Sequence[Item], *, is_on: bool = True) -> Sequence[Item]:
         """Close threads, or open them again."""
-        return await self._change(items, partial(changes.closed, is_on=is_on))
+        return await self._change(items, partial(item_changes.closed, is_on=is_on))
 
     async def edit(self, item: Item, typed: Item) -> Item:
         """Store the words that the GM typed for `item`.
@@ -120,13 +120,13 @@ class Bank:
         Raises ChangedElsewhereError if another window changed the words meanwhile: those may be better.
         """
         try:
-            stored = await self._put([item], [changes.edited(item, typed)])
+            stored = await self._put([item], [item_changes.edited(item, typed)])
         except ChangedElsewhereError:
             # That it was looked at, confirmed or pinned meanwhile changes nothing about its words.
             now = next(iter(await self._as_stored([item])), None)
-            if now is None or changes.words_of(now) != changes.words_of(item):
+            if now is None or item_changes.words_of(now) != item_changes.words_of(item):
                 raise
-            stored = await self._put([now], [changes.edited(now, typed)])
+            stored = await self._put([now], [item_changes.edited(now, typed)])
         return stored[0] if stored else item
 
     async def merge(self, items: Sequence[Item]) -> Item:
@@ -134,7 +134,7 @@ class Bank:
 
         Raises IllegalCommandError where the labels do not allow it.
         """
-        kept, *others = changes.merged(items)
+        kept, *others = item_changes.merged(items)
         stored = await self._put(items, [kept, *others])
         return next((item for item in stored if item.id == kept.id), kept)
 
@@ -148,23 +148,23 @@ class Bank:
         by_words, near = await asyncio.gather(words, self._store.near_items(self._session_id))
         return await asyncio.to_thread(by_words.groups, near)
 
-    async def add(self, session: Session, added: changes.NewItem) -> Item:
+    async def add(self, session: Session, added: item_changes.NewItem) -> Item:
         """Add an item of the GM's own, for those in its label."""
-        return await self._add(session, changes.own_item(session, self._clock(), added))
+        return await self._add(session, item_changes.own_item(session, self._clock(), added))
 
     async def quote(self, session: Session, event: Event, words: str) -> Item:
         """Keep words of an event as a quote, once, for those who heard them; it names what they prove."""
         async with self._quoting:
             items = await self.items() if session.keeps_bank else ()
-            made = changes.quote_of(session, event, words, self._clock(), items)
+            made = item_changes.quote_of(session, event, words, self._clock(), items)
             if any(one.kind is ItemKind.QUOTE and made.evidence[0] in one.evidence for one in items):
-                raise IllegalCommandError(changes.KEPT_ALREADY)
+                raise IllegalCommandError(item_changes.KEPT_ALREADY)
             return await self._add(session, made)
 
     async def _add(self, session: Session, item: Item) -> Item:
         if not session.keeps_bank:
             raise IllegalCommandError(NO_BANK)
-        changes.require_storable([item])
+        item_changes.require_storable([item])
         await self._store_as_writer([item])
         await self._tell(has_other_words=True)
         return item
@@ -244,5 +244,5 @@ def _next_versions(before: Sequence[Item], after: Sequence[Item], now: datetime)
     """Return the next versions of those that differ; raise IllegalCommandError where one cannot be stored."""
     known = {item.id: item for item in before}
     made = [item.next_version(now) for item in after if item != known[item.id]]
-    changes.require_storable(made)
+    item_changes.require_storable(made)
     return made

@@ -19,8 +19,8 @@ from core.engine.changes.moves import leave_out
 from core.engine.decisions.commands import Ask, find_request, once
 from core.engine.kinds.memory.summary import require_places
 from core.engine.queue.worker import RequestWorker
-from core.engine.services.takes import commands as take_commands
-from core.engine.services.takes.commands import LockMark
+from core.engine.services.takes import take_commands
+from core.engine.services.takes.take_commands import LockMark
 from core.engine.sync.session_writer import AppliesChanges, Decide, SessionWriter
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore

@@ -87,10 +87,10 @@ class SavePoints:
         async def made(taken: Sequence[SavePoint]) -> SavePoint | None:
             content = await self._content(state or await self._store.load(session_id), taken)
             number = number_for_automatic(taken, spared=spared)
-            slot = make_save_point(number, occasion, content, self._clock())
+            point = make_save_point(number, occasion, content, self._clock())
             ring = [other for other in taken if other.number in AUTOMATIC]
             newest = max(ring, key=lambda other: (other.taken_at, other.number), default=None)
-            return None if newest is not None and newest.document == slot.document else slot
+            return None if newest is not None and newest.document == point.document else point
 
         return await self._put(session_id, made)
 
@@ -113,13 +113,13 @@ class SavePoints:
         async with self._turn:
             for _ in range(_TRIES):
                 taken = await self._store.save_points(session_id)
-                slot = await make(taken)
-                if slot is not None:
+                point = await make(taken)
+                if point is not None:
                     try:
-                        await self._store.put_save_point(slot, taken=taken)
+                        await self._store.put_save_point(point, taken=taken)
                     except ChangedElsewhereError:
                         continue
-                return slot
+                return point
             raise changes_too_fast("stored")
 
     async def drop(self, session_id: SessionId, number: int, *, seen: SavePoint | None = None) -> None:
@@ -128,12 +128,12 @@ class SavePoints:
         Raises ChangedElsewhereError where the number has another one than the one that was `seen`, or gets
         one meanwhile, which stays.
         """
-        slot = await self._found(session_id, number, seen)
-        if not slot.is_named:
+        point = await self._found(session_id, number, seen)
+        if not point.is_named:
             raise IllegalCommandError(
                 f"Save slot {number} is automatic: newer ones replace it by themselves."
             )
-        await self._store.delete_save_point(slot)
+        await self._store.delete_save_point(point)
         if any(one.number == number for one in await self.listed(session_id)):
             raise ChangedElsewhereError
 
@@ -145,8 +145,8 @@ class SavePoints:
         Raises SavePointDamagedError when the story up to there does not match the hashes, and
         ChangedElsewhereError where the number has another one than the one that was `seen`.
         """
-        slot = await self._found(session_id, number, seen)
-        body = await self._body(slot)
+        point = await self._found(session_id, number, seen)
+        body = await self._body(point)
         known = (await self._store.load(session_id)).condensed
         body = replace(body, condensed=still_condensed(known, body.blocks))
         await self.create(session_id, f"before save slot {number} was restored", spared=number)
@@ -157,19 +157,19 @@ class SavePoints:
     async def damages(self, session_id: SessionId) -> Sequence[str]:
         """Return what does not hold of the save points of a session, and of the story up to each."""
         damages = []
-        for slot in await self._store.save_points(session_id):
+        for point in await self._store.save_points(session_id):
             try:
-                await self._body(slot)
+                await self._body(point)
             except SavePointDamagedError as error:
-                damages.append(f"save slot {slot.number}: {error.reason}")
+                damages.append(f"save slot {point.number}: {error.reason}")
         return damages
 
     async def _found(self, session_id: SessionId, number: int, seen: SavePoint | None = None) -> SavePoint:
-        for slot in await self._store.save_points(session_id):
-            if slot.number == number:
-                if seen not in (None, slot):
+        for point in await self._store.save_points(session_id):
+            if point.number == number:
+                if seen not in (None, point):
                     raise ChangedElsewhereError
-                return slot
+                return point
         raise IllegalCommandError(f"There is nothing in save slot {number}.")
 
     async def _content(self, state: Snapshot, taken: Sequence[SavePoint]) -> SavePointContent:
@@ -221,17 +221,17 @@ class SavePoints:
             chains=Chains(version=LINKS, events=events, blocks=blocks, drafts=drafts),
         )
 
-    async def _body(self, slot: SavePoint) -> SessionBody:
+    async def _body(self, point: SavePoint) -> SessionBody:
         """Return the story up to a save point, verified against its hashes."""
-        content = content_of(slot)
+        content = content_of(point)
         session = content.session
         version = content.chains.version
-        events, chain = await self._events(slot, content)
+        events, chain = await self._events(point, content)
         if chain != content.chains.events:
-            events, chain = await self._events(slot, content, slot.taken_at)
-        stored = await self._store.blocks(slot.session_id)
-        blocks = memory_at(content, (*await self._store.revisions(slot.session_id), *stored))
-        drafts = await self._drafts(slot.session_id, content.draft_count)
+            events, chain = await self._events(point, content, point.taken_at)
+        stored = await self._store.blocks(point.session_id)
+        blocks = memory_at(content, (*await self._store.revisions(point.session_id), *stored))
+        drafts = await self._drafts(point.session_id, content.draft_count)
         chains = Chains(
             version=version,
             events=chain,
@@ -239,23 +239,23 @@ class SavePoints:
             drafts=await asyncio.to_thread(chained, EMPTY_CHAIN, drafts, version),
         )
         if chains != content.chains:
-            raise SavePointDamagedError(slot.number, "the story up to it has changed")
+            raise SavePointDamagedError(point.number, "the story up to it has changed")
         title = title_from(session.title, content.tab1.chapter, content.tab1.world)
         session = replace(
             session,
-            title=title_with(title, slot.label),
-            branched_from=slot.session_id,
+            title=title_with(title, point.label),
+            branched_from=point.session_id,
             branched_at=session.prompt_index,
             updated_at=self._clock(),
         )
         readings, history = await bank_of(self._store, session)
         kept = (content.tab1, content.secrets, events, blocks, content.statuses)
-        body = beginning_of(session, *kept, items=history, until=slot.taken_at)
-        done = [one for one in readings if one.updated_at <= slot.taken_at]
+        body = beginning_of(session, *kept, items=history, until=point.taken_at)
+        done = [one for one in readings if one.updated_at <= point.taken_at]
         body = with_readings(body, events, done, session.updated_at)
         # Other requests and provenance stay with the session that made the calls.
         drafts = [replace(draft, request_id=None) for draft in drafts]
-        copies = await copies_of_lore(self._store, slot.session_id, content.lore)
+        copies = await copies_of_lore(self._store, point.session_id, content.lore)
         return replace(
             body,
             prompt_blocks=content.prompt_blocks,
@@ -266,11 +266,11 @@ class SavePoints:
         )
 
     async def _events(
-        self, slot: SavePoint, content: SavePointContent, until: datetime | None = None
+        self, point: SavePoint, content: SavePointContent, until: datetime | None = None
     ) -> tuple[list[Event], str]:
         """Return the events up to a save point, see `events_at`, and their hash chain."""
         chain, events = EMPTY_CHAIN, list[Event]()
-        async for log in _batches(self._store.log, slot.session_id, 0, content.session.prompt_index):
+        async for log in _batches(self._store.log, point.session_id, 0, content.session.prompt_index):
             batch = events_at(content, log, until)
             chain = await asyncio.to_thread(chained, chain, batch, content.chains.version)
             events += batch
@@ -313,9 +313,9 @@ def title_with(title: str, label: str) -> str:
 
 def _newest_content(taken: Sequence[SavePoint]) -> SavePointContent | None:
     """Return the content of the valid save point with the most prompts and links of the newest version."""
-    for slot in sorted(taken, key=lambda slot: (slot.prompt_index, slot.taken_at), reverse=True):
+    for point in sorted(taken, key=lambda point: (point.prompt_index, point.taken_at), reverse=True):
         try:
-            content = content_of(slot)
+            content = content_of(point)
         except SavePointDamagedError:
             continue
         if content.chains.version == LINKS:
@@ -343,7 +343,7 @@ def _all_unsent(snapshot: Snapshot) -> Snapshot:
 
 
 def _number_for(name: str, taken: Sequence[SavePoint]) -> int:
-    labels = {slot.number: slot.label.casefold() for slot in taken if slot.is_named}
+    labels = {point.number: point.label.casefold() for point in taken if point.is_named}
     same = [number for number, label in labels.items() if label == name.casefold()]
     free = [number for number in NAMED if number not in labels]
     if numbers := same + free:

@@ -12,7 +12,7 @@ from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus
 from core.domain.story.event import Event
 from core.domain.story.secret import Secret
-from core.engine.scene import commands, staging
+from core.engine.scene import scene_commands, staging
 from core.engine.sync.session_writer import AppliesChanges
 
 
@@ -30,7 +30,7 @@ class Scene:
 
     async def set_present(self, slots: Iterable[Slot]) -> None:
         """Store the characters that are in the scene from here on."""
-        await self._writer.apply(lambda snapshot: commands.set_present(snapshot, slots, self._clock()))
+        await self._writer.apply(lambda snapshot: scene_commands.set_present(snapshot, slots, self._clock()))
 
     async def set_away(self, away: Mapping[Slot, int]) -> None:
         """Store who is away from now on, each with the prompt of the return; all others are back."""
@@ -46,34 +46,38 @@ class Scene:
         """Store after how many prompts a silent character is pointed out; 0 for never."""
         await self._writer.apply(lambda snapshot: staging.set_hint(snapshot, prompts, self._clock()))
 
-    async def narrate(self, text: str, **line: Unpack[commands.LineOptions]) -> None:
+    async def narrate(self, text: str, **line: Unpack[scene_commands.LineOptions]) -> None:
         """Add a line that is addressed to no character. Those present witness it, or those in `hearers`."""
-        await self._writer.apply(lambda snapshot: commands.add_line(snapshot, text, self._clock(), **line))
+        await self._writer.apply(
+            lambda snapshot: scene_commands.add_line(snapshot, text, self._clock(), **line)
+        )
 
-    async def roll(self, notation: str, **line: Unpack[commands.LineOptions]) -> Roll:
+    async def roll(self, notation: str, **line: Unpack[scene_commands.LineOptions]) -> Roll:
         """Roll dice such as `2d6+1` and add the result as a line; return the roll."""
         rolled = roll(read_dice(notation), self.draw)
-        await self._writer.apply(lambda snapshot: commands.add_roll(snapshot, rolled, self._clock(), **line))
+        await self._writer.apply(
+            lambda snapshot: scene_commands.add_roll(snapshot, rolled, self._clock(), **line)
+        )
         return rolled
 
-    async def begin_scene(self, words: str = "", **line: Unpack[commands.LineOptions]) -> None:
+    async def begin_scene(self, words: str = "", **line: Unpack[scene_commands.LineOptions]) -> None:
         """Begin a new scene, with a line of these words if there are any."""
         await self._writer.apply(
-            lambda snapshot: commands.begin_scene(snapshot, words, self._clock(), **line)
+            lambda snapshot: scene_commands.begin_scene(snapshot, words, self._clock(), **line)
         )
 
     async def set_status(self, events: Sequence[Event], status: ContextStatus) -> None:
         """Store whether models are sent these events of the log from now on."""
         await self._writer.apply(
-            lambda snapshot: commands.set_status(snapshot, events, status, self._clock())
+            lambda snapshot: scene_commands.set_status(snapshot, events, status, self._clock())
         )
 
     async def reveal(self, number: int, to: Iterable[Slot]) -> None:
         """Reveal a secret to these characters, as a line."""
-        await self._writer.apply(lambda snapshot: commands.reveal(snapshot, number, to, self._clock()))
+        await self._writer.apply(lambda snapshot: scene_commands.reveal(snapshot, number, to, self._clock()))
 
     async def edit_secrets(self, edited: Sequence[Secret]) -> None:
         """Replace the secrets of the chapter; once tab 1 is locked, only add some or plan reveals."""
         await self._writer.apply(
-            lambda snapshot: commands.edit_secrets(snapshot, self._builder, edited, self._clock())
+            lambda snapshot: scene_commands.edit_secrets(snapshot, self._builder, edited, self._clock())
         )

@@ -15,7 +15,7 @@ from core.engine.decisions import commands, tab1_commands
 from core.engine.decisions.commands import find_request
 from core.engine.kinds.bank.embedding import OF_TEXTS
 from core.engine.kinds.registry import handler_of
-from core.engine.scene.commands import begun
+from core.engine.scene.scene_commands import begun
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import is_blank

@@ -15,7 +15,7 @@ from storyengine_tui.widgets.fields.one_line import EntryField
 Result = TypeVar("Result")
 
 
-class FindingScreen(OverlayScreen[Result]):
+class NarrowingScreen(OverlayScreen[Result]):
     """Shows a field with the id `find` at its key; Esc hides that first, and then leaves the screen."""
 
     AUTO_FOCUS = ""
