@@ -22,7 +22,7 @@ from core.engine.services.bank.bank import NO_BANK, Bank
 from core.engine.services.bank.item_changes import NewItem, speaker_of
 from core.engine.services.bank.provenance import ItemProvenance
 from core.text.numbers import counted
-from storyengine_tui.cli.commands.chapter.bank_keeping import app
+from storyengine_tui.cli.commands.chapter.bank_keeping import app as app
 from storyengine_tui.cli.commands.chapter.sessions import (
     SessionArgument,
     closed_chapter,
