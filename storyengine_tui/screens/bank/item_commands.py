@@ -12,6 +12,7 @@ from core.domain.bank.details import ItemKind, ThreadDetails
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item, Validation
 from core.domain.errors import StoryEngineError
+from core.domain.slot import Slot
 from core.engine.sync import notifications
 from core.text import numbers
 from core.text.cleaning import clean_line
@@ -53,9 +54,15 @@ class ItemCommands:
         """Has what was asked for stored in its order: an undo is of the change before it."""
 
     def perform(
-        self, act: Act, items: Sequence[Item], *, kind: ItemKind = ItemKind.FACT, are_out: bool = False
+        self,
+        act: Act,
+        items: Sequence[Item],
+        *,
+        kind: ItemKind = ItemKind.FACT,
+        about: Slot | None = None,
+        are_out: bool = False,
     ) -> None:
-        """Do something with items; `kind` is that of an item that is added.
+        """Do something with items; an item that is added begins with this `kind`, and `about` this character.
 
         `are_out` says that none of them counts: one that was merged may count again.
         """
@@ -63,7 +70,7 @@ class ItemCommands:
             case Act.UNDO | Act.REDO:
                 self._do(self._again(self._session().bank, is_undo=act is Act.UNDO))
             case Act.ADD:
-                self._add(kind)
+                self._add(kind, about)
             case _ if not items:
                 return
             case Act.OPEN:
@@ -159,11 +166,12 @@ class ItemCommands:
         dialog = ItemModal(item, roster, partial(bank.edit, item), bank.items, kept)
         self._push(dialog, partial(self._stored, "Stored; u undoes it"))
 
-    def _add(self, kind: ItemKind) -> None:
+    def _add(self, kind: ItemKind, about: Slot | None) -> None:
         from storyengine_tui.screens.bank.item_modal import AddItemModal
 
         session = self._session()
-        dialog = AddItemModal(session.snapshot.session, session.bank.add, kind, self._kept_text("item"))
+        kept = self._kept_text("item")
+        dialog = AddItemModal(session.snapshot.session, session.bank.add, kind, about, kept)
         self._push(dialog, partial(self._stored, "Added; u takes it out again"))
 
     def _stored(self, outcome: str, is_stored: bool | None) -> None:

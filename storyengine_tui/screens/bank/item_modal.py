@@ -177,19 +177,21 @@ class AddItemModal(ItemFieldsModal):
         session: Session,
         store: Callable[[Session, NewItem], Awaitable[object]],
         kind: ItemKind,
+        about: Slot | None = None,
         kept: UnstoredText | None = None,
     ) -> None:
         super().__init__(kept)
         self._session = session
         self._store = store
         self._kind = kind
+        self._about = 0 if about is None else about.value
 
     def compose_fields(self) -> ComposeResult:
         """Compose kind, character, name, text, and who knows it."""
         roster = self._session.roster
         kinds = [(kind.value, kind.value) for kind in ItemKind]
         yield from self.compose_choice("kind", "Kind", kinds, self._kind.value)
-        yield from self.compose_choice("about", "About", _about(roster), 0)
+        yield from self.compose_choice("about", "About", _about(roster), self._about)
         yield from self.compose_words("", "")
         yield Static("Known to", classes="dialog--muted")
         yield SlotChecks(roster, EVERYONE, id="known-to")

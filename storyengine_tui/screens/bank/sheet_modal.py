@@ -17,7 +17,7 @@ from core.domain.slot import Slot
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.bank.bank_rows import ASPECT, rows_of
 from storyengine_tui.screens.bank.item_commands import CHANGES, ItemCommands
-from storyengine_tui.screens.bank.item_list import Act, ItemList
+from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 
 NOTHING: Final = "The bank knows of nothing yet that play has changed about this character."
-KEYS_OF_NONE: Final = "u undoes · Esc closes"
-KEYS: Final = "c confirms · e edits · p pins · x rejects · u undoes · Enter shows the proof · Esc closes"
+KEYS_OF_NONE: Final = "+ adds · u undoes · Esc closes"
+KEYS: Final = (
+    "c confirms · e edits · p pins · x rejects · + adds · u undoes · Enter shows the proof · Esc closes"
+)
 
 
 class SheetModal(BoxModal[None]):
@@ -109,8 +111,8 @@ class SheetModal(BoxModal[None]):
 
     @on(ItemList.Asked)
     def _ask(self, event: ItemList.Asked) -> None:
-        if event.act is not Act.ADD:
-            self._item_commands.perform(event.act, event.items, are_out=event.are_out)
+        kind, about = ItemKind.STATE, self._slot
+        self._item_commands.perform(event.act, event.items, kind=kind, about=about, are_out=event.are_out)
 
     @on(SessionTab.ElsewhereWanted)
     def _make_way(self) -> None:

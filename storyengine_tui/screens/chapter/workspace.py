@@ -231,11 +231,11 @@ class Workspace:
             await self._close(insists=False)
         await self.open_last()
 
-    async def keep_slot(self, session_id: SessionId, name: str) -> None:
+    async def keep_slot(self, session_id: SessionId, name: str) -> "SavePoint":
         """Save a session under a name; of the open one, store first what was just typed."""
         if self.session is not None and self.session.id == session_id:
             await self._chapter.flush()
-        await self.require_engine().save_points.keep(session_id, name)
+        return await self.require_engine().save_points.keep(session_id, name)
 
     async def restore_slot(self, session_id: SessionId, slot: "SavePoint") -> None:
         """Restore a save slot into a new session, and open that.

@@ -108,8 +108,8 @@ class TextDialog(OverlayModal[bool]):
     IS_FINAL: ClassVar[bool] = True
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "app.focus_previous", "Choose", group=CHOOSE),
-        Binding("right", "app.focus_next", "Choose", group=CHOOSE),
+        Binding("left", "answer('previous')", "Choose", group=CHOOSE),
+        Binding("right", "answer('next')", "Choose", group=CHOOSE),
         Binding("up", "scroll_text('up')", show=False),
         Binding("down", "scroll_text('down')", show=False),
         Binding("pageup", "scroll_text('page_up')", show=False),
@@ -121,6 +121,17 @@ class TextDialog(OverlayModal[bool]):
         if cls.IS_FINAL and cls.AUTO_FOCUS not in (None, CANCEL):
             raise TypeError(f"{cls.__name__} is final, so the focus begins on {CANCEL}")
         cls.AUTO_FOCUS = CANCEL if cls.IS_FINAL else cls.AUTO_FOCUS
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer a choice only where there is more than one answer."""
+        return action != "answer" or len(self.focus_chain) > 1
+
+    def action_answer(self, which: str) -> None:
+        """Go to the next answer, or to the one before."""
+        if which == "next":
+            self.focus_next()
+        else:
+            self.focus_previous()
 
     def action_scroll_text(self, how: str) -> None:
         """Scroll a long text `up`, `down`, `page_up` or `page_down` while a button has the focus."""

@@ -171,14 +171,36 @@ class LineSelection:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Keep what is selected while lines change; nothing is selected any more if its text is gone."""
+        """Keep what is selected while lines change; nothing is selected any more if its text is gone.
+
+        The cursor of keys stays near its place then, so that they act as they say; without text it goes.
+        """
         ends = self.ends if self._view.is_attached else None
-        places = (self.anchor, self.cursor, *(ends or ()))
+        before = self.cursor
+        places = (self.anchor, before, *(ends or ()))
         anchors = [place and self._lines.mark(place) for place in places]
         yield
         self.anchor, self.cursor, *found = (anchor and self._lines.recall(anchor) for anchor in anchors)
+        if self.is_marking and self.cursor is None:
+            self._stay_near(before)
         selected = [place for place in found if place is not None]
         if len(selected) < len(found):
-            self.clear()
+            self._drop_selection()
         elif selected:
             self._set(self._between(*selected))
+
+    def _stay_near(self, before: SourcePos | None) -> None:
+        """Put the cursor where its paragraph was, or stop marking if there is no text."""
+        count = len(self._lines.paragraphs)
+        if before is not None and count:
+            self.cursor = SourcePos(min(before.paragraph, count - 1), 0)
+        else:
+            self.clear()
+
+    def _drop_selection(self) -> None:
+        """Select nothing; the cursor of keys stays."""
+        if self.is_marking:
+            self.anchor = None
+            self._set(None)
+        else:
+            self.clear()

@@ -186,6 +186,21 @@ async def test_a_selection_whose_text_is_gone_is_cleared() -> None:
         assert view.text_selection is None
 
 
+async def test_a_cursor_whose_text_is_gone_stays_near_it_and_ends_without_any_text() -> None:
+    app = view_app()
+    async with app.running(SIZE) as pilot:
+        view = await shown(app)
+        await pilot.press("v", "pagedown")
+        assert view.selection.is_marking
+        view.show_window(chapter.window(1))
+        await pilot.pause()
+        assert view.selection.place is not None, "keys that act on the cursor still act"
+        assert view.selection.is_marking
+        view.show_window(chapter.window(0))
+        await pilot.pause()
+        assert not view.selection.is_marking, "v puts a cursor on the text that comes next"
+
+
 async def test_selected_text_keeps_its_colour() -> None:
     app = view_app()
     async with app.running(SIZE) as pilot:

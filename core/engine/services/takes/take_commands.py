@@ -4,6 +4,7 @@ Commands that change canon need a snapshot whose memory is known: when the newes
 its block is withdrawn with it.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -305,11 +306,13 @@ def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime, *, ordin
     The engine's truth (type, range, slots) replaces what the text says of it. Raises IllegalCommandError with
     every problem when the text is not a delta.
     """
+    text = clean(text)
+    _require_json(text)
     session = move(snapshot, snapshot.session, Command.EDIT_BLOCK, now)
     before = delta_ending(snapshot, last, ordinal)
     prompts = PromptRange(before.first, before.last)
     try:
-        made = context_summary.parse(clean(text), session, prompts, len(text), PromptStyle.FULL)
+        made = context_summary.parse(text, session, prompts, len(text), PromptStyle.FULL)
     except InvalidMemoryError as invalid:
         raise IllegalCommandError(f"That is not valid memory: {'; '.join(invalid.problems)}.") from invalid
     if made.too_long:
@@ -326,6 +329,20 @@ def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime, *, ordin
         created_at=now,
     )
     return Changes(session_id=session.id, session=session, blocks=(block,))
+
+
+def _require_json(text: str) -> None:
+    """Raise IllegalCommandError with the place where a text stops being JSON.
+
+    The answer of a model is repaired; a repair of the GM's text could leave out words without a sign.
+    """
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno:,}, column {error.colno:,}"
+        raise IllegalCommandError(
+            f"That is not valid memory: from {place} on it is not JSON ({error.msg})."
+        ) from error
 
 
 def _before(snapshot: Snapshot, block: MemoryBlock) -> BlockId | None:

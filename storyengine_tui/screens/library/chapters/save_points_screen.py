@@ -44,6 +44,8 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
         super().__init__()
         self._workspace = workspace
         self._chapter = chapter
+        self._saved: SavePoint | None = None
+        """The slot that was just saved, until the cursor is on it."""
 
     def compose(self) -> ComposeResult:
         """Compose the heading above the table."""
@@ -57,7 +59,10 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
         slots = sorted(listed, key=lambda slot: (slot.taken_at, slot.number), reverse=True)
         room = max(16, self.size.width - OTHER_COLUMNS_WIDTH)
         columns = {"Slot": 4, "Name": room, "State": 16, "Prompts": 7, "Taken": 12}
-        self.fill(slots, columns, _cells)
+        numbers, saved = [slot.number for slot in slots], self._saved
+        cursor = numbers.index(saved.number) if saved is not None and saved.number in numbers else None
+        self._saved = None
+        self.fill(slots, columns, _cells, cursor=cursor)
         self.query_one("#makes").display = bool(slots)
 
     def key_of(self, row: SavePoint) -> object:
@@ -77,7 +82,10 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
     def action_keep(self) -> None:
         """Ask for a name, and save the chapter under it as it is now."""
         dialog = SlotNameModal(self.chosen.label if self.chosen and self.chosen.is_named else "")
-        self.ask(dialog, lambda name: self._workspace.keep_slot(self._chapter.id, name))
+        self.ask(dialog, self._keep)
+
+    async def _keep(self, name: str) -> None:
+        self._saved = await self._workspace.keep_slot(self._chapter.id, name)
 
     def action_drop(self) -> None:
         """Delete the slot under the cursor, if the GM named it, after a question."""

@@ -47,7 +47,7 @@ class ShownBlocks:
         for block in blocks:
             begins.append(len(paragraphs))
             passages = passages_of(block, form, marks)
-            paragraphs += [Keyed((block.id, number), passage) for number, passage in enumerate(passages)]
+            paragraphs += [Keyed((block.place, number), passage) for number, passage in enumerate(passages)]
         return cls(blocks, paragraphs, begins)
 
     def number_at(self, paragraph: int) -> int:

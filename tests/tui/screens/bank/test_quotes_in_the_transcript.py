@@ -15,6 +15,7 @@ from core.domain.ids import ItemId
 from core.engine.services.bank.bank import Bank
 from core.engine.services.bank.item_changes import NO_WORDS
 from storyengine_tui.screens.bank.item_list import ItemList
+from storyengine_tui.screens.bank.item_modal import AddItemModal
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import NOTHING, SheetModal
 from storyengine_tui.screens.play.actions.bank_actions import ONE_EVENT
@@ -141,6 +142,20 @@ async def sheet_of(play: Play) -> ItemList:
     items = play.app.screen.query_one(ItemList)
     await play.until(lambda: len(items.rows) == 2)
     return items
+
+
+async def test_a_line_is_added_to_the_sheet_that_shows(desktop: Desktop) -> None:
+    async with tab2(desktop) as play:
+        items = await sheet_of(play)
+        about = items.rows[0].item.about
+        await play.pilot.press("+")
+        await play.until(lambda: isinstance(play.app.screen, AddItemModal))
+        await play.pilot.press(*"Rope", "tab", *"Carries a rope.", "ctrl+s")
+        await play.until(lambda: isinstance(play.app.screen, SheetModal) and len(items.rows) == 3)
+        [added] = [row.item for row in items.rows if row.item.name == "Rope"]
+        assert (added.kind, added.about, added.text) == (ItemKind.STATE, about, "Carries a rope.")
+        await play.pilot.press("u")
+        await play.until(lambda: len(items.rows) == 2)
 
 
 async def test_the_sheet_of_the_panels_character_leads_to_its_proofs_and_is_corrected_in_place(

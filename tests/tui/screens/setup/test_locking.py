@@ -124,9 +124,11 @@ async def test_a_lock_that_runs_or_is_being_stored_is_shown_and_can_be_cancelled
     async with desktop.window(make_draft) as (pilot, app):
         # A lock that runs is shown and can be cancelled.
         modal = await ask(pilot)
+        assert "right" in modal.active_bindings
         await pilot.press("right", "enter")
         await until(pilot, lambda: state(app) is SessionState.LOCKING)
         assert modal.query_one(BusyLine).is_busy
+        assert "right" not in modal.active_bindings, "there is one answer, and nothing to choose"
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter and lock_banner(app).is_shown)
         assert state(app) is SessionState.DRAFT_TAB1

@@ -239,6 +239,18 @@ async def test_the_gm_edits_a_block_and_the_text_before_is_in_no_later_input() -
             await session.takes.edit_block(CHUNK, "{}")
 
 
+async def test_a_slip_in_an_edited_block_is_said_with_its_place_and_never_repaired_unasked() -> None:
+    async with played(*(f"Prompt {number}" for number in range(CHUNK))) as (_, session):
+        before = await session.reads.memory_blocks()
+        locks = ["He said no.", "The gate is shut."]
+        text = json.dumps({**before[-1].payload, "canon_locks": locks}, indent=2)
+        slip = text.replace('"He said no."', '"He said "no"."')
+        line = next(number for number, one in enumerate(slip.splitlines(), 1) if "He said" in one)
+        with pytest.raises(IllegalCommandError, match=rf"line {line}, column 15 on it is not JSON"):
+            await session.takes.edit_block(CHUNK, slip)
+        assert await session.reads.memory_blocks() == before
+
+
 async def test_pinned_and_struck_canon_survives_every_revision() -> None:
     async with played(*(f"Prompt {number}" for number in range(CHUNK))) as (_, session):
         before = (await session.reads.memory_blocks())[-1]

@@ -238,6 +238,18 @@ async def test_only_a_slot_that_the_gm_named_can_be_deleted(desktop: Desktop) ->
         await pilot.app.close_everything()  # type: ignore[attr-defined]  # ours
 
 
+async def test_a_slot_that_was_just_saved_has_the_cursor_and_is_what_enter_restores(desktop: Desktop) -> None:
+    async with desktop.window(make_kept) as (pilot, app):
+        screen = await shown(pilot)
+        await until(pilot, lambda: rows(screen))
+        await pilot.press("down", "k")
+        await until(pilot, lambda: isinstance(app.screen, SlotNameModal))
+        await pilot.press("ctrl+u", *"Now", "enter")
+        await until(pilot, lambda: "Now" in names(screen))
+        assert screen.chosen is not None
+        assert screen.chosen.label == "Now"
+
+
 async def test_a_slot_saved_elsewhere_under_the_same_number_is_not_deleted(desktop: Desktop) -> None:
     async with desktop.window(make_kept) as (pilot, app):
         screen = await shown(pilot)

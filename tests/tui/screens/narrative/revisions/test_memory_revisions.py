@@ -255,6 +255,23 @@ async def test_a_block_is_edited_or_left_and_lines_of_canon_are_pinned_and_struc
         await page.until(lambda: revising.said(NOT_READABLE))
 
 
+async def test_keys_still_act_on_a_block_after_the_line_at_the_cursor_was_edited(desktop: Desktop) -> None:
+    async with at_memory(desktop) as (page, revising):
+        await revising.press_at(LOCK, "w")
+        dialog = await revising.dialog(BlockModal)
+        area = dialog.query_one(CappedTextArea)
+        area.load_text(json.dumps({**json.loads(area.text), "canon_locks": ["Another line."]}))
+        await page.pilot.press("space")
+        dialog.query_one("#add").press()
+        await page.until(lambda: "• Another line." in page.memory_text)
+        await page.until(lambda: "w" in page.app.screen.active_bindings)
+        await page.pilot.press("equals_sign")
+        await revising.dialog(ComparisonScreen)
+        block = page.memory.chosen
+        assert block is not None
+        assert block.last == 7, "the other block has the same line"
+
+
 async def test_a_pinned_line_survives_the_block_that_had_it(desktop: Desktop) -> None:
     async with at_memory(desktop) as (page, revising):
         await page.session.takes.mark_lock("Canon: the log is false.", LockMark.PINNED)
