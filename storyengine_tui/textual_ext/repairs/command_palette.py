@@ -80,6 +80,8 @@ class GuardedCommandPalette(CommandPalette):
     def _refresh_command_list(
         self, command_list: CommandList, commands: list[Command], clear_current: bool
     ) -> None:
+        if not self._has_list:
+            return
         super()._refresh_command_list(command_list, commands, clear_current)
         if self._kept is not None:
             titles = [self._title(index) for index in range(command_list.option_count)]

@@ -189,7 +189,7 @@ async def test_a_window_knows_what_is_stored_and_every_copy_is_whole(
     store: PostgresStore, elsewhere: Engine, seed: int, without_auto_saves: None
 ) -> None:
     draw = Random(seed)
-    async with chapter(store, chunk_size=draw.choice([1, 2, 3]), within=3 * STEPS) as session:
+    async with chapter(store, chunk_size=draw.choice([1, 2, 3]), within=10 * STEPS) as session:
         await session.scene.edit_secrets(
             [Secret(number=number, text=f"secret {number}", known_by=Audience.of([])) for number in SECRETS]
         )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import anyio
 import pytest
-from textual.command import CommandPalette
+from textual.command import CommandList, CommandPalette
 from textual.widgets import OptionList
 
 from core.storage.session_store import SessionStore
@@ -74,6 +74,19 @@ async def test_a_palette_that_finds_a_command_a_moment_later_does_not_say_that_i
         await until(pilot, lambda: "Roll dice" in offered(app))
         await pilot.pause(palette._NO_MATCHES_COUNTDOWN * 2)
         assert offered(app) == ["Roll dice"]
+
+
+@pytest.mark.needs(Part.COMMAND_PALETTE)
+async def test_a_search_for_commands_that_ends_while_the_window_closes_is_no_fault(desktop: Desktop) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        await pilot.press("ctrl+p", *"roll dice")
+        await until(pilot, lambda: "Roll dice" in offered(app))
+        palette = app.screen
+        assert isinstance(palette, GuardedCommandPalette)
+        commands = palette.query_one(CommandList)
+        await commands.remove()
+        palette._refresh_command_list(commands, [], clear_current=True)
+        await pilot.pause()
 
 
 @pytest.mark.parametrize(
