@@ -73,7 +73,6 @@ class MinuteLimit:
                     await self._next_move()
                 elif seconds := await self._seconds_to_wait(now, me.limit, ask_all):
                     me.until = loop.time() + seconds
-                    self._move()
                 else:
                     return
         finally:
@@ -113,7 +112,7 @@ class MinuteLimit:
             asking.cancel()
             if seconds:
                 self._begun.remove(now)
-        return min(seconds, _MINUTE)
+        return seconds
 
 
 class RateLimiter:

@@ -93,6 +93,13 @@ async def test_what_waits_is_kept_as_it_was_until_what_is_before_it_changes(wait
     assert [one.title for one in await waiting.keep_waiting()] == ["Elsewhere, ab", "Elsewhere, abc"]
 
 
+async def test_what_waits_behind_a_change_that_is_stored_is_not_kept_after_it(waiting: Waiting) -> None:
+    await waiting.keep_first()
+    waiting.first.has_ended.set()
+    second, third = await waiting.keep_waiting()
+    assert (second.after, third.after) == ((), (second.changes,))
+
+
 async def test_what_waited_is_decided_again_when_its_turn_comes(waiting: Waiting) -> None:
     await waiting.keep_first()
     await waiting.keep_waiting()
