@@ -49,7 +49,7 @@ from core.gateway.model_gateway import ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
 from core.ledger.prices import PriceBook
 from core.providers.base import Provider
-from core.storage.session_store import Lease, SessionStore, WriterInfo, written_elsewhere
+from core.storage.session_store import Lease, SessionStore, WriterInfo
 from core.storage.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -220,8 +220,7 @@ class Engine(SessionCatalog):
 
         Raises StoryEngineError where it cannot be switched on, as where a window has the chapter open.
         """
-        if (holder := await self._store.writer_of(session_id)) is not None:
-            raise written_elsewhere(holder)
+        await self.closed(session_id).require_closed()
         snapshot = await self.reader(session_id).load(with_memory=True)
         canon, read = await material(self._store, session_id)
         changes = keep_bank(snapshot, self._clock(), is_on=True, events=canon, read=read)

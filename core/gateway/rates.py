@@ -51,6 +51,7 @@ class MinuteLimit:
         self._moved = asyncio.Event()
         """Set, and replaced, when another call may begin."""
         self._rests_until = 0.0
+        self._asking: set[asyncio.Future[float]] = set()
 
     async def wait(self, limit: int, *, is_background: bool = False, ask_all: AskAll | None = None) -> None:
         """Return when a call may begin; at most a minute from now per call ahead of it.
@@ -72,7 +73,6 @@ class MinuteLimit:
                     await self._next_move()
                 elif seconds := await self._seconds_to_wait(now, me.limit, ask_all):
                     me.until = loop.time() + seconds
-                    self._move()
                 else:
                     return
         finally:
@@ -97,18 +97,22 @@ class MinuteLimit:
         if ask_all is None or now < self._rests_until:
             return 0.0
         seconds = _MINUTE
+        # In a task of its own: a connection that hangs takes seconds to stop.
+        self._asking.add(asking := asyncio.ensure_future(ask_all(limit)))
+        asking.add_done_callback(self._asking.discard)
         try:
             async with asyncio.timeout(ASK_SECONDS):
-                seconds = await ask_all(limit)
+                seconds = await asyncio.shield(asking)
         except (StoryEngineError, TimeoutError) as error:
             # Without the database the limit of this window holds alone; that is better than no play.
             seconds = 0.0
             self._rests_until = asyncio.get_running_loop().time() + REST_SECONDS
             log.warning("calls of other windows cannot be counted", exc_info=error)
         finally:
+            asking.cancel()
             if seconds:
                 self._begun.remove(now)
-        return min(seconds, _MINUTE)
+        return seconds
 
 
 class RateLimiter:

@@ -336,7 +336,7 @@ class Artifact:
     @property
     def is_mark(self) -> bool:
         """Whether it is no call, but says that the answer of a stored one was refused by the store."""
-        return self.call > 0 and not self.provider
+        return not self.provider and self.input_hash != self.input_ref  # a failed attempt has one input
 
 
 def total_cost(artifacts: Iterable[Artifact]) -> Decimal:

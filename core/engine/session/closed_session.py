@@ -100,6 +100,11 @@ class ClosedSession:
             await self._store.commit(changes, lease)
         return changes
 
+    async def require_closed(self) -> None:
+        """Raise SessionLockedError where a window has it open; nothing is held, nor changed."""
+        if (holder := await self._store.writer_of(self.reads.id)) is not None:
+            raise self._refusal(holder)
+
     async def keep_bank(self, *, is_on: bool) -> None:
         """Keep a memory bank from here on, or stop keeping one."""
         events, read = await material(self._store, self.reads.id) if is_on else ((), ())

@@ -36,6 +36,11 @@ class PaidChange:
     """The snapshot, and the changes after that, on which it was decided while it waits."""
     has_ended: asyncio.Event = field(default_factory=asyncio.Event)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it was stored or refused."""
+        return self.has_ended.is_set() and not self.is_kept
+
     async def keep(self, snapshot: Snapshot) -> None:
         """Keep it as it was decided, or else as it would be decided on a snapshot after those before it."""
         behind = self._kept_before()
@@ -50,14 +55,18 @@ class PaidChange:
     def begin(self) -> None:
         """Begin to store it: it is decided again, after all that is stored."""
         self.waits, self.decided, self._base = False, None, ()
+        while self.before is not None and self.before.is_over:  # it would keep all that came before
+            self.before = self.before.before
 
     async def keep_waiting(self, snapshot: Snapshot, lease: Lease | None) -> None:
-        """Keep those that wait for their turn, up to this one, oldest first."""
-        if self.before is not None:
-            await self.before.keep_waiting(snapshot, lease)
-        if self.waits and not self.has_ended.is_set():
-            self.epoch = epoch_of(lease)
-            await self.keep(snapshot)
+        """Keep those that wait for their turn, up to this one, oldest first, also after one that fails."""
+        try:
+            if self.before is not None:
+                await self.before.keep_waiting(snapshot, lease)
+        finally:
+            if self.waits and not self.has_ended.is_set():
+                self.epoch = epoch_of(lease)
+                await self.keep(snapshot)
 
     async def keep_at_end(self, snapshot: Snapshot, lease: Lease | None) -> None:
         """Keep it, as its task ends: behind those before it, whose tasks end too."""
@@ -71,6 +80,7 @@ class PaidChange:
     def _kept_before(self) -> list[Changes]:
         """Return the kept changes before it, oldest first."""
         before = self.before
-        if before is None or before.decided is None or (before.has_ended.is_set() and not before.is_kept):
+        if before is None:
             return []
-        return [*before._kept_before(), before.decided]
+        own = () if before.is_over or before.decided is None else (before.decided,)
+        return [*before._kept_before(), *own]

@@ -183,8 +183,8 @@ class SessionWriter:
                 is_recent_known=True,
             )
 
-    async def finish(self, within: float) -> None:
-        """Wait until all changes under way are stored, at most `within` seconds."""
+    async def finish(self, within: float | None) -> None:
+        """Wait until all changes under way are stored, or have failed; at most `within` seconds, if any."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=within)
 
@@ -192,8 +192,9 @@ class SessionWriter:
         """Release the lock; raise `error` in callers that still wait for a request."""
         for task in tuple(self._tasks):
             task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self.finish(None)
+        self._keep_waiting()  # those whose tasks had not begun
+        await self.finish(None)
         self.waiters.fail(error)
         await self.stop_writing()
 
@@ -220,8 +221,6 @@ class SessionWriter:
             await paid.keep_at_end(self.snapshot, self.lease)
             raise
         finally:
-            if not paid.is_kept:
-                paid.before = None  # it is of no use any more, and would keep all that came before
             paid.has_ended.set()
 
     def _keep_waiting(self) -> None:

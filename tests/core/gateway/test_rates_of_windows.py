@@ -108,17 +108,21 @@ def test_an_agent_shares_the_rate_that_is_set_for_it_and_no_default(
 
 
 class Silent(MemoryQueue):
-    """A database that never answers, or refuses."""
+    """A database that never answers, and whose connection takes a while to stop; or one that refuses."""
 
     def __init__(self, error: StorageError | None = None) -> None:
         super().__init__(SharedQueue(), {})
-        self.error, self.asked = error, 0
+        self.error, self.asked, self.stopped = error, 0, 0
 
     async def begin_call(self, name: str, most: int) -> float:
         self.asked += 1
         if self.error is not None:
             raise self.error
-        await asyncio.Event().wait()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.stopped += 1
+            await asyncio.sleep(5.0)
         return 0.0
 
 
@@ -139,6 +143,36 @@ def test_a_database_that_does_not_answer_holds_up_one_call_for_a_moment_and_the_
     late = 0.0 if error else ASK_SECONDS
     assert begun == pytest.approx([late, late, late, 60.0 + late]), "the limit of this window holds alone"
     assert queue.asked == 2
+
+
+def test_a_call_that_is_stopped_while_the_database_does_not_answer_ends_at_once() -> None:
+    queue, ended = Silent(), list[float]()
+
+    async def play() -> None:
+        stopped = asyncio.create_task(call(lane(queue, 3)))
+        await asyncio.sleep(1)
+        stopped.cancel()
+        await asyncio.wait({stopped})
+        ended.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(0)
+        assert queue.stopped == 1, "no question goes on"
+
+    seconds_of(play())
+    assert [round(at) for at in ended] == [1]
+
+
+def test_a_call_that_other_windows_leave_no_room_for_counts_when_it_begins() -> None:
+    begun: list[float] = []
+
+    async def play() -> None:
+        shared = SharedQueue()
+        here, there = (lane(MemoryQueue(shared, {}), 1) for _ in range(2))
+        await call(there)
+        await asyncio.sleep(30)
+        begun.append(await call(here))
+
+    seconds_of(play())
+    assert [round(at) for at in begun] == [60]
 
 
 def test_a_call_that_is_stopped_while_it_waits_holds_no_place() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.errors import ErrorCode
+from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, RequestId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.cost import LOCAL, Cost
@@ -24,6 +24,7 @@ from core.domain.requests.request import (
     Usage,
 )
 from core.domain.slot import Slot
+from core.gateway.call_records import CallRecords, records_without_call
 from core.ledger.sums import By, LedgerEntry, Sum, cost_text, dollars, entries_of, sum_of, sums_by, total_text
 from tests.core.values.sessions import NOW, SESSION_ID, session
 
@@ -251,3 +252,13 @@ def test_sums_are_made_by_call_prompt_character_agent_chapter_and_day() -> None:
 )
 def test_an_amount_is_read_in_dollars_and_a_small_one_is_not_shown_as_nothing(amount: str, text: str) -> None:
     assert dollars(Decimal(amount)) == text
+
+
+def test_a_mark_is_no_call_and_an_attempt_that_ended_after_its_query_is_one() -> None:
+    query, used = replace(call(None, provider="local"), call=0), replace(call(None), input_hash="its input")
+    error = StoryEngineError(ErrorCode.LLM_CONTEXT_OVERFLOW, "It is too long.")
+    attempt = records_without_call(reply(1), error, NOW, CallRecords((query,)))
+    marked = CallRecords(used=(used,), last_number=1).refused(reply(1), error, NOW)
+    assert len(marked.artifacts) == 1
+    found = entries_of("The Lamp", session(), [used, *attempt.artifacts, *marked.artifacts], [])
+    assert [one.artifact for one in found] == [used, *attempt.artifacts]

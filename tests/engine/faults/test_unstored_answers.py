@@ -265,6 +265,8 @@ ORDERS = pytest.mark.parametrize(
 async def test_two_paid_answers_are_kept_whole_as_soon_as_they_wait_so_that_a_kill_loses_none(
     plain: PlainServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, is_late: bool
 ) -> None:
+    # No second try comes: the answers are kept when the first fails, or when they come.
+    monkeypatch.setattr("core.engine.sync.session_writer.FIRST_BACKOFF_SECONDS", 3600.0)
     async with two_kept(plain, tmp_path, monkeypatch, first, is_late=is_late) as (_, session, _):
         with monkeypatch.context() as killed:
             killed.setattr(PostgresStore, "keep", nothing)

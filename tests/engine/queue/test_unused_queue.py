@@ -104,6 +104,17 @@ async def test_an_account_whose_rate_is_set_counts_a_call_with_one_statement_mor
         assert len(sent) - before == STATEMENTS_OF_A_PROMPT + 1, sent[before:]
 
 
+async def test_the_rate_of_an_agent_that_is_set_is_counted_with_one_statement_more(
+    store: PostgresStore, sent: list[str]
+) -> None:
+    limited = {role: replace(one, requests_per_minute=60) for role, one in CHOICES.items()}
+    async with chapter(store, choices=ModelAssignments(limited)) as session:
+        await play(session, 1)
+        before = len(sent)
+        await play(session, 1)
+        assert ["begin_call" in one for one in sent[before:]].count(True) == 1
+
+
 async def test_the_rate_of_an_agent_that_nobody_has_set_is_counted_with_no_statement(
     store: PostgresStore, sent: list[str]
 ) -> None:

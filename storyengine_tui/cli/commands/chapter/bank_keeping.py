@@ -49,7 +49,7 @@ async def on(
         if not _may_cost(await engine.forecast_of_bank(session_id), is_sure=is_sure):
             say("Nothing was changed.")
             return
-        unread = await _keep(engine.closed(session_id, "change it there"), is_on=True)
+        unread = await _keep(engine.closed(session_id), is_on=True)
     parts = counted(len(unread), "part")
     more = f" {parts} of it will be read, in the background, while it is open." if unread else ""
     say(f"The chapter keeps a memory bank.{more}")

@@ -108,7 +108,7 @@ async def test_a_command_knows_the_same_cost_of_a_chapter_that_no_window_has_ope
     made.options["ceilings"] = None
     async with made.opened() as session:
         asked = await session.money.of_reading(await session.keeping.to_read())
-        with pytest.raises(SessionLockedError):
+        with pytest.raises(SessionLockedError, match="change it there"):
             await made.engine().forecast_of_bank(session.id)
     assert await made.engine().forecast_of_bank(session.id) == asked
     assert asked.parts == 3
