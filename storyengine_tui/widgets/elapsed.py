@@ -1,4 +1,6 @@
-"""Durations as a person reads them: how long something has taken, and may take (design 10)."""
+"""Times and durations as a person reads them: when it was, how long it took, and may take (design 10)."""
+
+from datetime import datetime
 
 LEAST_SECONDS = 5.0
 """Shorter durations are not worth showing."""
@@ -24,3 +26,8 @@ def expected_time_sentence(seconds: float | None, *, is_local: bool) -> str:
     if seconds is None:
         return "On this machine it can take a few minutes the first time." if is_local else ""
     return f"Last time it took {elapsed_text(seconds)}." if seconds >= LEAST_SECONDS else ""
+
+
+def shown_time(at: datetime) -> str:
+    """Return a time by the clock of this machine, such as `03 May 2026 12:04:05`."""
+    return f"{at.astimezone():%d %b %Y %H:%M:%S}"

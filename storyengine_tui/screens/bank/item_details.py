@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from core.context.visibility import names_of
+from core.domain.agent_role import AGENT_NAMES, AgentRole
 from core.domain.bank.details import Exposed
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, SourceOrigin, exposure_of, strength_of
@@ -15,6 +16,7 @@ from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.bank.bank_rows import mark_of
 from storyengine_tui.screens.bank.detail_fields import lines_of
 from storyengine_tui.screens.bank.item_numbers import shown_decay, shown_id, shown_prompt
+from storyengine_tui.widgets.elapsed import shown_time
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
 _MOST_SUPERSEDED = 20
@@ -140,15 +142,18 @@ def _provenance(provenance: ItemProvenance) -> Iterator[str]:
 
 
 def _author(author: Author) -> str:
-    when = author.at.astimezone().strftime("%Y-%m-%d %H:%M")
-    return f"{'you' if author.is_gm else f'agent 8, which read up to prompt {author.prompt_index:,}'}, {when}"
+    if author.is_gm:
+        return f"you, {shown_time(author.at)}"
+    role = AgentRole.CONTEXT_SUMMARY
+    reader = f"{AGENT_NAMES[role]} (agent {role.agent_id})"
+    return f"{reader}, which read up to prompt {author.prompt_index:,}, {shown_time(author.at)}"
 
 
 def _changes(history: Sequence[Item], session: Session) -> Iterator[str]:
     for before, after in itertools.pairwise(history):
-        when = after.updated_at.astimezone().strftime("%Y-%m-%d %H:%M")
         undone = "" if after.undoes is None else f" (undoes version {after.undoes})"
-        yield f"{when}: {'; '.join(_change(before, after, session)) or 'as it was'}{undone}"
+        changes = "; ".join(_change(before, after, session)) or "as it was"
+        yield f"{shown_time(after.updated_at)}: {changes}{undone}"
 
 
 def _change(before: Item, after: Item, session: Session) -> Iterator[str]:

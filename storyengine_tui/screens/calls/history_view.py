@@ -71,7 +71,7 @@ class HistoryView(CallsView):
         # Costs take their room from agent and outcome, and only where there are any.
         cost = COST_WIDTH if self._has_costs else 0
         # So does a range of high numbers from the outcome.
-        prompt = max([PROMPT_WIDTH, *(len(call_rows.prompt_of(run.calls[0])) for run in self._runs)])
+        prompt = max([PROMPT_WIDTH, *(1 + len(call_rows.prompt_of(run.calls[0])) for run in self._runs)])
         more = min(MAX_NAME_WIDTH - 15, max(0, self.size.width - 80) // 2)
         return [
             (right("#"), 5),

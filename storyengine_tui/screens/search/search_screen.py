@@ -49,7 +49,8 @@ class SearchScreen(ChoosingScreen[Hit, Hit]):
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "take", "Go there", priority=True),
-        Binding("ctrl+b", "widen", "Whole book", priority=True),
+        Binding("ctrl+b", "search_in(True)", "Whole book", priority=True),
+        Binding("ctrl+b", "search_in(False)", "This chapter", priority=True),
         Binding("escape", "close", "Back"),
     ]
 
@@ -140,14 +141,15 @@ class SearchScreen(ChoosingScreen[Hit, Hit]):
         self.query_one("#trouble", Banner).show(error.message, hint=error.hint)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the whole book where there is one."""
-        if action == "widen":
-            return self._is_in_book
+        """Offer the whole book where there is one, and this chapter where the whole book is searched."""
+        if action == "search_in":
+            return self._is_in_book and parameters != (self._is_wide,)
         return super().check_action(action, parameters)
 
-    def action_widen(self) -> None:
+    def action_search_in(self, is_wide: bool) -> None:
         """Search the whole book, or this chapter again."""
-        self._is_wide = not self._is_wide
+        self._is_wide = is_wide
+        self.refresh_bindings()
         self.query_one("#heading", Static).update(self._heading)
         self._begin()
 

@@ -2,11 +2,10 @@
 
 import json
 from abc import abstractmethod
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ScreenResultType
@@ -28,11 +27,10 @@ class FormModal(StoringModal[ScreenResultType], Generic[ScreenResultType, Typed]
     were changed until they are stored or discarded, and the dialog begins with them; it has no choices.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "store", "Save", priority=True)]
-
     begun: Typed
     """The contents of the fields when the dialog opened."""
-    SAVE: ClassVar[str] = "Save"
+    SAVE = "Save"
+    SAVE_ACTION = "store"
     heading: str
     """The title of the dialog."""
 

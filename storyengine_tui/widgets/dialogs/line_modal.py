@@ -21,12 +21,13 @@ class LineModal(BoxModal[str]):
     PLACEHOLDER: ClassVar = ""
     NOTE: ClassVar = ""
     LIMIT: ClassVar[int]
-    SAVE: ClassVar = "Save"
+    SAVE = "Save"
+    SAVE_ACTION = "save"
     AUTO_FOCUS = "LineField"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel"),
-        Binding("enter", "save", "Save", priority=True),
-        Binding("ctrl+s", "save", "Save", priority=True, show=False),
+        # Not shown: the field has an Enter of its own, and with it the hint would come and go.
+        Binding("enter", "save", show=False, priority=True),
     ]
 
     def __init__(self, line: str) -> None:

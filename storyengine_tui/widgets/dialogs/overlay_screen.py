@@ -75,8 +75,20 @@ class BoxModal(OverlayModal[ScreenResultType]):
 
     HELP = "Tab goes on to the next field, and then to the answers below; Enter gives the one with the focus."
 
+    SAVE: ClassVar[str]
+    """The word on the button that stores, and beside its key."""
+    SAVE_ACTION: ClassVar[str] = ""
+    """The action of that button and key, where the dialog has such a key."""
+
     # Absolute: a subclass may be elsewhere, and Textual would look beside it.
     CSS_PATH = Path(__file__).with_name("dialog.tcss")
+
+    def __init_subclass__(cls, **options: bool) -> None:
+        # Textual reads the keys as the class is made.
+        if cls.SAVE_ACTION and "SAVE" in vars(cls):
+            key = Binding("ctrl+s", cls.SAVE_ACTION, cls.SAVE, priority=True)
+            cls.BINDINGS = [*vars(cls).get("BINDINGS", ()), key]
+        super().__init_subclass__(**options)
 
     def compose_answers(self, label: str, name: str) -> ComposeResult:
         """Compose the line for a refusal, which is hidden at first, and the two answers."""

@@ -24,7 +24,7 @@ from core.ledger.sums import LedgerEntry, agent_name, may_be_billed, sum_of, tot
 from core.text.cleaning import clean, clean_line
 from core.text.numbers import counted
 from storyengine_tui.screens.calls.inputs.passages import passages_of_lore, passages_of_window
-from storyengine_tui.widgets.elapsed import elapsed_text
+from storyengine_tui.widgets.elapsed import elapsed_text, shown_time
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
 UNKNOWN = "–"
@@ -145,7 +145,7 @@ def facts_of(call: CallRow, session: Session) -> str:
         f"Tokens: {_number(usage.input_tokens)} in ({_number(usage.cached_tokens)} from cache), "
         f"{_number(usage.output_tokens)} out ({_number(usage.reasoning_tokens)} for reasoning)",
         f"First token after {seconds(artifact.first_token_ms)}, end after {seconds(artifact.total_ms)} · "
-        f"{artifact.created_at.astimezone():%d %b %Y %H:%M:%S}",
+        f"{shown_time(artifact.created_at)}",
         f"Outcome: {artifact.error_code or artifact.finish_reason or 'ok'}"
         + (f": {clean(artifact.error_message)}" if artifact.error_message else ""),
     ]

@@ -108,7 +108,8 @@ class BlockScreen(AutosavedScreen):
         self._text.read_only = not is_editable
         for field in self.query(".line Input, .line Select"):
             field.disabled = not is_editable
-        self._text.focus()
+        # A new block is named first: what is typed takes the place of the name that it begins with.
+        self.query_one("#name" if self._block_id is None else "#text").focus()
 
     @property
     def _typed(self) -> TypedBlock:

@@ -15,6 +15,7 @@ from core.domain.story.memory import BlockType, MemoryBlock, compared
 from core.text.cleaning import clean
 from core.text.numbers import counted
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
+from storyengine_tui.widgets.elapsed import shown_time
 from storyengine_tui.widgets.key_line import KeyLine
 from storyengine_tui.widgets.reading.memory_outline import Passage, title_of
 from storyengine_tui.widgets.reading.passage_view import Keyed, PassageView
@@ -43,7 +44,7 @@ def maker_of(block: MemoryBlock) -> str:
 
 def made_at(block: MemoryBlock) -> str:
     """Return when a revision was made, in the time of this machine."""
-    return f"{block.created_at.astimezone():%d %b %Y %H:%M:%S}"
+    return shown_time(block.created_at)
 
 
 def comparison_of(before: MemoryBlock, after: MemoryBlock) -> list[Passage]:

@@ -1,8 +1,10 @@
 """What the details of an item say beside its words."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from core.domain.bank.item import Item
+from core.engine.services.bank.provenance import provenance_of
 from storyengine_tui.screens.bank.item_details import passages_of
 from tests.core.values.bank import fact
 from tests.core.values.sessions import session
@@ -44,3 +46,17 @@ def test_an_item_says_what_it_took_the_place_of_and_how_that_comes_back() -> Non
     assert "x takes" not in texts(third, first, second, is_out=True)[-1]
     assert texts(third)[-1].splitlines()[1] == "An item of an earlier chapter"
     assert not any("took the place of" in one for one in texts(first, second, third))
+
+
+def test_an_item_says_who_learned_it_by_name_and_when_as_revisions_do() -> None:
+    at = datetime(2026, 5, 3, 12, 4, 5, tzinfo=UTC)
+    made = replace(fact(1, prompt_index=7), created_at=at)
+    pinned = replace(made, is_pinned=True, updated_at=at)
+    found = passages_of(
+        pinned, [made, pinned], None, session(), is_out=False, provenance=provenance_of([made, pinned], {})
+    )
+    said = "\n".join(one.text for one in found).splitlines()
+    local = f"{at.astimezone():%d %b %Y %H:%M:%S}"
+    assert f"Learned by: Context Summary (agent 8), which read up to prompt 7, {local}" in said
+    assert f"Last changed by: you, {local}" in said
+    assert f"{local}: pinned" in said

@@ -91,6 +91,16 @@ def test_no_word_for_a_call_is_cut_off_in_its_column() -> None:
 
 
 @pytest.mark.anyio
+async def test_a_long_name_of_a_model_does_not_touch_the_word_after_it(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_rows, "prompt_of", lambda _: "vector")
+    async with listing(desktop, [vectors(model="scripted-vectors")]) as (pilot, screen):
+        await until(pilot, lambda: rows(screen))
+        assert " scripted… vector " in screen_text(pilot.app)
+
+
+@pytest.mark.anyio
 async def test_the_prompts_of_a_late_summary_are_not_cut_off(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -240,6 +240,21 @@ async def test_a_hit_in_another_chapter_opens_that_chapter_first(desktop: Deskto
 
 
 @pytest.mark.anyio
+async def test_the_key_that_widens_the_search_then_offers_this_chapter_again(desktop: Desktop) -> None:
+    async def search(text: str, is_wide: bool) -> Searched:
+        return Searched()
+
+    async def in_book() -> bool:
+        return True
+
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
+        await app.push_screen(SearchScreen(search, in_book))
+        for key in ("^b Whole book", "^b This chapter", "^b Whole book"):
+            await until(pilot, lambda: key in screen_text(app))  # noqa: B023  # awaited in the loop
+            await pilot.press("ctrl+b")
+
+
+@pytest.mark.anyio
 async def test_the_list_narrows_as_words_are_typed_and_enter_goes_to_what_they_find_in_the_transcript(
     desktop: Desktop,
 ) -> None:
@@ -253,7 +268,7 @@ async def test_the_list_narrows_as_words_are_typed_and_enter_goes_to_what_they_f
     async with desktop.window(tell) as (pilot, app):
         # A chapter in no book offers no book and the palette has the search.
         screen = await searching(pilot, app, "")
-        assert screen.check_action("widen", ()) is False
+        assert screen.check_action("search_in", (True,)) is False
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
         assert "Search" in {command.title for command in app.get_system_commands(app.screen)}

@@ -63,6 +63,14 @@ async def editor_shown(pilot: Pilot[Any]) -> BlockScreen:
     return await in_front(pilot, BlockScreen)
 
 
+async def text_of_new_block(pilot: Pilot[Any]) -> BlockScreen:
+    """Begin a block, and go on from its name to its text, which is the last field."""
+    await pilot.press("n")
+    editor = await editor_shown(pilot)
+    await pilot.press("shift+tab")
+    return editor
+
+
 def session_of(app: StoryEngineApp) -> SessionHandle:
     assert app.session is not None
     return app.session
@@ -143,19 +151,16 @@ async def test_keys_that_come_while_a_block_is_stored_count_and_switch_add_and_d
         await until(pilot, lambda: rows(screen)[0][2] == "The house")
         # A new block is stored with its first letter.
         before = session.snapshot.prompt_blocks
-        await pilot.press("n")
-        await editor_shown(pilot)
+        await text_of_new_block(pilot)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
         assert session.snapshot.prompt_blocks == before
-        await pilot.press("n")
-        await editor_shown(pilot)
+        await text_of_new_block(pilot)
         await pilot.press("x", "y")
         await until(pilot, partial(_has_text, session, 2, "xy"))
         await pilot.press("z", "escape")
         await until(pilot, lambda: app.screen is screen)
-        made = PromptBlock(id=2, name="New block", text="xyz")
-        assert session.snapshot.prompt_blocks == before.with_block(made)
+        assert session.snapshot.prompt_blocks.find(2) == PromptBlock(id=2, name="New block", text="xyz")
 
 
 def _text(session: SessionHandle, number: int) -> str:
@@ -248,8 +253,7 @@ async def test_a_text_that_leaves_no_room_is_stored_switched_off(
     monkeypatch.setattr("core.agents.sections.prompt_blocks._SHARE", 0.000_1)
     async with desktop.window(make_active) as (pilot, app):
         await list_shown(pilot)
-        await pilot.press("n")
-        await editor_shown(pilot)
+        await text_of_new_block(pilot)
         await pilot.press(*"It rains for ever and ever on every one of these roofs.")
         session = session_of(app)
         await until(pilot, lambda: _text(session, 1).endswith("roofs."))

@@ -1,0 +1,32 @@
+"""The key that stores what a dialog asks for has the word of its button."""
+
+import pytest
+
+from core.domain.bank.details import ItemKind
+from storyengine_tui.screens.bank.item_modal import AddItemModal
+from storyengine_tui.screens.library.shelf.title_modal import ExportModal, NameModal
+from storyengine_tui.screens.narrative.revisions.revision_modals import RebuildModal
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
+from tests.tui.engine_app import Desktop, make_active, screen_text, until
+
+
+@pytest.mark.anyio
+async def test_the_key_that_stores_has_the_word_of_the_button(desktop: Desktop) -> None:
+    async def refuse(*_: object) -> None:
+        raise AssertionError
+
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
+        assert app.session is not None
+        chapter = app.session.snapshot.session
+        dialogs: list[tuple[BoxModal[str] | BoxModal[bool], str]] = [
+            (NameModal("Old"), "Save"),
+            (ExportModal("old.json"), "Export"),
+            (RebuildModal("memory"), "Rebuild"),
+            (AddItemModal(chapter, refuse, ItemKind.FACT), "Add"),
+        ]
+        for dialog, word in dialogs:
+            app.push_screen(dialog)
+            await until(pilot, lambda word=word: f"^s {word} " in screen_text(app))  # type: ignore[misc]
+            assert word == "Save" or "^s Save" not in screen_text(app)
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is app.chapter)
