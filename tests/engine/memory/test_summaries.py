@@ -158,7 +158,8 @@ async def test_memory_reaches_the_next_prompt(store: PostgresStore) -> None:
 async def test_our_own_limit_of_calls_per_minute_holds_and_a_waiting_call_can_be_stopped(
     store: PostgresStore,
 ) -> None:
-    character = replace(CHOICES[AgentRole.CHARACTER], requests_per_minute=1)
+    # Of a profile of its own: the tests share a database, in which the windows of a profile share its rates.
+    character = replace(CHOICES[AgentRole.CHARACTER], requests_per_minute=1, profile="one at a time")
     choices = ModelAssignments({**CHOICES, AgentRole.CHARACTER: character})
     model = Recorder()
     async with chapter(store, model, choices=choices) as session, listening(session) as ears:
@@ -174,7 +175,7 @@ async def test_our_own_limit_of_calls_per_minute_holds_and_a_waiting_call_can_be
 async def test_a_character_with_a_choice_of_its_own_has_its_model_and_limit(
     store: PostgresStore,
 ) -> None:
-    slow = replace(CHOICES[AgentRole.CHARACTER], requests_per_minute=1)
+    slow = replace(CHOICES[AgentRole.CHARACTER], requests_per_minute=1, profile="slow")
     yellow = replace(CHOICES[AgentRole.CHARACTER], model="yellows-own", max_output_tokens=321)
     choices = ModelAssignments({**CHOICES, AgentRole.CHARACTER: slow}, {Slot.YELLOW: yellow})
     model = Recorder()
