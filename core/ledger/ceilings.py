@@ -142,7 +142,7 @@ class CeilingGuard:
                 asked = (forecast, request, len(forecasts))
                 await self._check(CHAPTER, self.ceilings.chapter, request.session_id, *asked)
                 await self._check(DAY, self.ceilings.day, self._midnight().date(), *asked)
-            except BaseException:
+            except BaseException:  # cancelled too: other windows may know of a cost that does not come now
                 self._tell_soon()
                 raise
             self._count(request, artifact_id, entry)

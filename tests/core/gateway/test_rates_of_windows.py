@@ -51,7 +51,7 @@ def test_work_beside_the_play_of_one_window_leaves_a_quarter_of_the_rate_to_prom
         shared = SharedQueue()
         here, there = (lane(MemoryQueue(shared, {}), 4) for _ in range(2))
         work = [asyncio.create_task(call(here, BESIDE)) for _ in range(4)]
-        await asyncio.sleep(1)
+        await asyncio.sleep(1)  # of simulated time
         begun.append(await call(there))
         begun.extend(await asyncio.gather(*work))
 
@@ -71,7 +71,7 @@ def test_a_prompt_goes_before_work_that_waits_for_calls_of_another_window() -> N
             begun[name] = round(await call(here, place))
 
         work = asyncio.create_task(one("work", BESIDE))
-        await asyncio.sleep(1)
+        await asyncio.sleep(1)  # of simulated time
         await asyncio.gather(work, one("prompt", OF_PLAY))
 
     seconds_of(play())
@@ -122,7 +122,7 @@ class Silent(MemoryQueue):
             await asyncio.Event().wait()
         finally:
             self.stopped += 1
-            await asyncio.sleep(5.0)
+            await asyncio.sleep(5.0)  # of simulated time
         return 0.0
 
 
@@ -150,7 +150,7 @@ def test_a_call_that_is_stopped_while_the_database_does_not_answer_ends_at_once(
 
     async def play() -> None:
         stopped = asyncio.create_task(call(lane(queue, 3)))
-        await asyncio.sleep(1)
+        await asyncio.sleep(1)  # of simulated time
         stopped.cancel()
         await asyncio.wait({stopped})
         ended.append(asyncio.get_running_loop().time())
@@ -168,7 +168,7 @@ def test_a_call_that_other_windows_leave_no_room_for_counts_when_it_begins() -> 
         shared = SharedQueue()
         here, there = (lane(MemoryQueue(shared, {}), 1) for _ in range(2))
         await call(there)
-        await asyncio.sleep(30)
+        await asyncio.sleep(30)  # of simulated time
         begun.append(await call(here))
 
     seconds_of(play())
@@ -183,7 +183,7 @@ def test_a_call_that_is_stopped_while_it_waits_holds_no_place() -> None:
         here, there = (lane(MemoryQueue(shared, {}), 1) for _ in range(2))
         await call(there)
         stopped = asyncio.create_task(call(here))
-        await asyncio.sleep(1)
+        await asyncio.sleep(1)  # of simulated time
         stopped.cancel()
         await asyncio.wait({stopped})
         begun.extend([await call(there), await call(here)])
