@@ -14,6 +14,8 @@ from storyengine_tui.widgets.dialogs.storing_modal import StoringModal, Unstored
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
 
 BEGUN: Final = "You wrote this before, and did not store it."
+_TALL: Final = 36
+"""Rows of a screen with room for a larger dialog."""
 BEGUN_OVER: Final = f"{BEGUN} Cancel and discard it to see what is stored."
 
 
@@ -27,7 +29,6 @@ class StoredTextModal(StoringModal[bool], TextDialog):
     HELP = TextDialog.HELP
     IS_FINAL = False
     AUTO_FOCUS = "CappedTextArea"
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (36, "-tall")]  # noqa: RUF012  # declared for instances by Textual
     heading: str
     """The title of the dialog."""
     EFFECT: ClassVar[str]
@@ -67,6 +68,7 @@ class StoredTextModal(StoringModal[bool], TextDialog):
 
     def compose(self) -> ComposeResult:
         """Compose what the text does, the field with its counter, and the two answers."""
+        self._fit_height()
         with Vertical(classes="dialog--box"):
             with Horizontal(classes="dialog--line"):
                 yield Static(self.heading, classes="dialog--title", markup=False)
@@ -95,6 +97,15 @@ class StoredTextModal(StoringModal[bool], TextDialog):
         self.query_one("#refused").display = False
         self._place_cursor()
         self._show_length()
+
+    def on_resize(self) -> None:
+        """Use the rows that there are now; the base, which Textual calls as well, measures the fields."""
+        self._fit_height()
+
+    def _fit_height(self) -> None:
+        # Not by Textual's breakpoints: they hold after the first picture, and a click would miss a button
+        # that moves away.
+        self.set_class(self.app.size.height >= _TALL, "-tall")
 
     def _place_cursor(self) -> None:
         """Put the cursor at the end of a text that was begun."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Static
 
@@ -26,6 +27,27 @@ async def identity(pilot: Pilot[Any]) -> IdentityModal:
     await shelf(pilot, "3", CastScreen)
     await pilot.press("enter")
     return await in_front(pilot, IdentityModal, CappedTextArea)
+
+
+async def test_a_dialog_opens_in_its_size_so_that_no_click_misses_a_button_that_moved(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heights: list[int] = []
+
+    def on_resize(_: CappedTextArea, event: events.Resize) -> None:
+        heights.append(event.size.height)
+
+    monkeypatch.setattr(CappedTextArea, "on_resize", on_resize, raising=False)
+    async with desktop.window(make_library, size=(120, 40)) as (pilot, _app):
+        await shelf(pilot, "3", CastScreen)
+        del heights[:]
+        await pilot.press("enter")
+        screen = await in_front(pilot, IdentityModal, CappedTextArea)
+        await pilot.pause()
+        tall = screen.query_one(CappedTextArea).region.height
+        assert set(heights) == {tall}
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: screen.query_one(CappedTextArea).region.height < tall)
 
 
 async def test_what_is_stored_of_a_character_leaves_what_changed_meanwhile_and_one_that_is_gone_is_said(
