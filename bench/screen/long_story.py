@@ -284,12 +284,32 @@ async def work_in_bank(visit: Visit) -> None:
     await visit.quiet()
 
 
+async def look_for_garbage(visit: Visit) -> None:
+    """Look through everything, as the app does in a long pause, and then through what a search made."""
+
+    def seconds_of_a_look() -> float:
+        began = time.perf_counter()
+        gc.collect()
+        gc.freeze()
+        return time.perf_counter() - began
+
+    gc.unfreeze()
+    everything = seconds_of_a_look()
+    await search(visit)
+    new = seconds_of_a_look()
+    visit.figures += [
+        Figure("a look through everything for garbage", everything * 1000, "ms", everything / visit.key),
+        Figure.at_most("  at what a search made since", new * 1000, "ms", new / everything, 0.5, "all"),
+    ]
+
+
 STAGES: dict[str, Callable[[Visit], Awaitable[None]]] = {
     "tabs": change_tabs,
     "lists": open_lists,
     "search": search,
     "bank": work_in_bank,
     "stream": Visit.stream,
+    "garbage": look_for_garbage,
 }
 
 

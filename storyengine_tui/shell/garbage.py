@@ -1,4 +1,8 @@
-"""Has Python look for garbage when nothing else is to be done: with a long story it takes 0.1 s and more."""
+"""Has Python look for garbage when nothing else is to be done: with a long story it takes 0.5 s and more.
+
+What one look leaves is frozen, so that the next one goes through what is new alone; everything is looked
+through in a long pause.
+"""
 
 import gc
 import time
@@ -11,6 +15,12 @@ _OVERDUE: Final = 100
 """The same while there is always something else to be done; until then some tens of megabytes may gather."""
 LEAST_PAUSE: Final = 0.5
 """Seconds without a key after which the GM may not notice a short look."""
+_WHOLE_DUE: Final = 10
+"""Looks at what is new after which everything is looked through, as Python has its generations."""
+_WHOLE_OVERDUE: Final = 100
+"""The same where the GM makes no long pause."""
+_LONG_PAUSE: Final = 60.0
+"""Seconds without a key after which the GM is likely to be elsewhere."""
 _PAUSE_FOR_A_SECOND: Final = 20.0
 """Seconds without a key for each second that the last look took: a long one is left for a long pause."""
 _FOR_AN_OBJECT: Final = 0.3e-6
@@ -27,6 +37,10 @@ class Garbage:
         self._quiet_seconds = quiet_seconds
         self._took = 0.0
         """Seconds that the last look took."""
+        self._whole_took = 0.0
+        """Seconds that the last look through everything took."""
+        self._looks = 0
+        """Looks at what was new since then."""
         self._is_on = False
 
     def start(self) -> None:
@@ -40,7 +54,7 @@ class Garbage:
         self._is_on = gc.get_threshold()[2] == _NEVER
 
     def look(self) -> None:
-        """Look through all objects if it is time, to be called now and then."""
+        """Look through new objects, or through all, if it is time; to be called now and then."""
         if not self._is_on:
             return
         young, middle, _ = gc.get_threshold()
@@ -48,6 +62,22 @@ class Garbage:
         expected = max(self._took, count * young * middle * _FOR_AN_OBJECT)
         is_quiet = self._quiet_seconds() >= max(LEAST_PAUSE, expected * _PAUSE_FOR_A_SECOND)
         if count >= (_DUE if is_quiet else _OVERDUE):
-            began = time.perf_counter()
-            gc.collect()
-            self._took = time.perf_counter() - began
+            self._took = self._collect()
+            self._looks += 1
+        elif self._looks >= _WHOLE_DUE and self._is_time_for_everything():
+            gc.unfreeze()
+            self._whole_took, self._looks = self._collect(), 0
+
+    def _is_time_for_everything(self) -> bool:
+        pause = self._whole_took * _PAUSE_FOR_A_SECOND
+        if self._looks < _WHOLE_OVERDUE:
+            pause = max(pause, _LONG_PAUSE)
+        return self._quiet_seconds() >= max(pause, LEAST_PAUSE)
+
+    @staticmethod
+    def _collect() -> float:
+        """Collect, freeze what is left, and return the seconds that it took."""
+        began = time.perf_counter()
+        gc.collect()
+        gc.freeze()
+        return time.perf_counter() - began

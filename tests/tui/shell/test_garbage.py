@@ -18,12 +18,17 @@ class Collector:
         self.thresholds = (700, 10, 10)
         self.count = 0
         self.collected = 0
+        self.frozen = 0
+        self.unfrozen = 0
 
     def isenabled(self) -> bool:
         return self.is_on
 
     def freeze(self) -> None:
-        pass
+        self.frozen += 1
+
+    def unfreeze(self) -> None:
+        self.unfrozen += 1
 
     def get_threshold(self) -> tuple[int, int, int]:
         return self.thresholds
@@ -91,6 +96,57 @@ def test_the_first_look_after_much_was_read_waits_for_a_longer_pause_than_a_sear
     quiet = 2.2
     found.look()
     assert collector.collected == 1
+
+
+def test_a_look_goes_through_what_is_new_and_through_everything_in_a_long_pause(collector: Collector) -> None:
+    quiet = 30.0
+    found = Garbage(lambda: quiet)
+    found.start()
+    for looks in range(1, 12):
+        collector.count = 10
+        found.look()
+        # What each look leaves is frozen, beside what the start made.
+        assert (collector.collected, collector.frozen) == (looks, looks + 1)
+    found.look()
+    assert collector.unfrozen == 0
+    quiet = 60.0
+    found.look()
+    assert (collector.unfrozen, collector.collected, collector.frozen) == (1, 12, 13)
+    found.look()
+    assert collector.collected == 12
+
+
+def test_a_look_through_everything_that_took_long_waits_for_a_longer_pause(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = 0.0
+    clock = iter(range(1_000))
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock) * seconds)
+    quiet = 70.0
+    found = Garbage(lambda: quiet)
+    found.start()
+    for was_long in (5.0, 0.0):
+        for _ in range(10):
+            collector.count = 10
+            found.look()
+        seconds = was_long
+        found.look()
+        seconds = 0.0
+    assert collector.unfrozen == 1
+    quiet = 100.0
+    found.look()
+    assert collector.unfrozen == 2
+
+
+def test_everything_is_looked_through_at_last_though_no_pause_is_long(collector: Collector) -> None:
+    found = Garbage(lambda: 2.0)
+    found.start()
+    for _ in range(100):
+        collector.count = 10
+        found.look()
+    assert collector.unfrozen == 0
+    found.look()
+    assert collector.unfrozen == 1
 
 
 def test_garbage_does_not_grow_without_end_while_there_is_no_quiet_moment(collector: Collector) -> None:
