@@ -285,7 +285,7 @@ async def work_in_bank(visit: Visit) -> None:
 
 
 async def look_for_garbage(visit: Visit) -> None:
-    """Look through everything, as the app does in a long pause, and then through what a search made."""
+    """Look through everything, as the app does in a long pause, and then through the objects of a search."""
 
     def seconds_of_a_look() -> float:
         began = time.perf_counter()

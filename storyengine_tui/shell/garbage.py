@@ -1,6 +1,6 @@
 """Has Python look for garbage when nothing else is to be done: with a long story it takes 0.5 s and more.
 
-What one look leaves is frozen, so that the next one goes through what is new alone; everything is looked
+The survivors of a look are frozen, so that the next one goes through new objects alone; everything is looked
 through in a long pause.
 """
 
@@ -16,7 +16,7 @@ _OVERDUE: Final = 100
 LEAST_PAUSE: Final = 0.5
 """Seconds without a key after which the GM may not notice a short look."""
 _WHOLE_DUE: Final = 10
-"""Looks at what is new after which everything is looked through, as Python has its generations."""
+"""Looks at new objects after which everything is looked through, as Python has its generations."""
 _WHOLE_OVERDUE: Final = 100
 """The same where the GM makes no long pause."""
 _LONG_PAUSE: Final = 60.0
@@ -40,7 +40,7 @@ class Garbage:
         self._whole_took = 0.0
         """Seconds that the last look through everything took."""
         self._looks = 0
-        """Looks at what was new since then."""
+        """Looks at new objects since then."""
         self._is_on = False
 
     def start(self) -> None:
