@@ -299,7 +299,7 @@ async def look_for_garbage(visit: Visit) -> None:
     new = seconds_of_a_look()
     visit.figures += [
         Figure("a look through everything for garbage", everything * 1000, "ms", everything / visit.key),
-        Figure.at_most("  at what a search made since", new * 1000, "ms", new / everything, 0.5, "all"),
+        Figure.at_most("  at the objects of a search since", new * 1000, "ms", new / everything, 0.5, "all"),
     ]
 
 
