@@ -19,7 +19,7 @@ from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader
 from core.gateway.embedding_service import stored_name
 from core.providers.embedding.base import Embedder, texts_of_query
-from core.storage.bank_store import BankStore, Drawn, Respell, Sheets
+from core.storage.bank_store import BankStore, ItemsForInput, Respell, Sheets
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 from core.text.delimiters import SegmentName
@@ -122,9 +122,11 @@ class MeaningAlone:
     def __init__(self, bank: BankStore) -> None:
         self._bank = bank
 
-    async def draw(self, sheets: Sheets, query: Query | None, respell: Respell | None = None) -> Drawn:
+    async def items_for_input(
+        self, sheets: Sheets, query: Query | None, respell: Respell | None = None
+    ) -> ItemsForInput:
         """Recall without the words of the query."""
-        return await self._bank.draw(sheets, query and replace(query, words=()), respell)
+        return await self._bank.items_for_input(sheets, query and replace(query, words=()), respell)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._bank, name)

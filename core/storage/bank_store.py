@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess, Replacement
 from core.domain.bank.pieces import NearPiece, PieceVector
-from core.domain.bank.recall import Found, ItemVector, Query, Scope, Sought, Vector
+from core.domain.bank.recall import Found, ItemVector, Query, QueryWord, Scope, Vector
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.cast import Character
@@ -35,14 +35,14 @@ Sheets = Sequence[tuple[SessionId, Slot]]
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class ItemsForInput:
     """Data that an input draws on: the states of characters, by chapter and prompt, and recalled items."""
 
     states: Sequence[Item] = ()
     found: Sequence[Found] = ()
 
 
-Respell = Callable[[Sequence[Sought]], Awaitable[Sequence[Sought]]]
+Respell = Callable[[Sequence[QueryWord]], Awaitable[Sequence[QueryWord]]]
 """Returns the words to look for in place of those of a query: a name may be spelled otherwise there."""
 
 MOST_PAIRED: Final = 2_000
@@ -139,7 +139,9 @@ class BankStore(Protocol):
         `can_recall_by_meaning`.
         """
 
-    async def draw(self, sheets: Sheets, query: Query | None, respell: Respell | None = None) -> Drawn:
+    async def items_for_input(
+        self, sheets: Sheets, query: Query | None, respell: Respell | None = None
+    ) -> ItemsForInput:
         """Return the states of `sheets` that count, in their order, and what a query recalls, in one go.
 
         The words of the query are respelled while its meaning is looked for.

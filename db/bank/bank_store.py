@@ -23,15 +23,22 @@ from sqlalchemy.dialects.postgresql import ARRAY, array
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess, Replacement
 from core.domain.bank.pieces import NearPiece, PieceVector
-from core.domain.bank.recall import Found, ItemVector, Query, Scope, Sought, Vector, merged
+from core.domain.bank.recall import Found, ItemVector, Query, QueryWord, Scope, Vector, merged
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.storage.bank_store import Drawn, EarlierChapter, Names, Respell, Sheets
+from core.storage.bank_store import EarlierChapter, ItemsForInput, Names, Respell, Sheets
 from db.bank.item_reader import ItemReader, version_texts
 from db.bank.names import NameReader
 from db.bank.parameters import array_of, key_of, time_of
-from db.bank.recall import RecallResult, drawn_of, meaning_statement, told_statement, told_values, values_of
+from db.bank.recall import (
+    RecallResult,
+    items_of,
+    lookup_statement,
+    lookup_values,
+    meaning_statement,
+    values_of,
+)
 from db.bank.recall_connection import RecallConnection, together
 from db.bank.validity import counts, is_in, is_of_canon, replacing
 from db.bank.vectors import VectorTable, missing, missing_pieces, near, pairs
@@ -59,11 +66,11 @@ class PostgresBank:
         self._change: Final = change
         self._read: Final = read
         self._vectors: Final = VectorTable(change, read, url)
-        self._recalls: Final = RecallConnection(url)
-        self._meant: Final = RecallConnection(url)
+        self._connection: Final = RecallConnection(url)
+        self._meaning_connection: Final = RecallConnection(url)
         """For the search by meaning, beside the other one."""
-        self._items: Final = ItemReader(self._recalls, self._meant)
-        self._names: Final = NameReader(self._recalls)
+        self._items: Final = ItemReader(self._connection, self._meaning_connection)
+        self._names: Final = NameReader(self._connection)
 
     async def items(
         self,
@@ -79,7 +86,7 @@ class PostgresBank:
         found: list[Item] = []
         for _ in range(_TRIES):
             # A chapter may have thousands, most of which were read before.
-            versions = await self._recalls.tuples(query, values, by_index=None)
+            versions = await self._connection.tuples(query, values, by_index=None)
             found = [item for item in await self._items.read(versions) if item is not None]
             # One that was changed between the two may not be wanted any more.
             if [item.version for item in found] == [row[1] for row in versions]:
@@ -104,7 +111,7 @@ class PostgresBank:
 
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
         """Return the chapters before this one in its book."""
-        rows = await self._recalls.rows(_EARLIER, {"session": session_id})
+        rows = await self._connection.rows(_EARLIER, {"session": session_id})
         return [to_earlier_chapter(row) for row in rows]
 
     async def replacements(
@@ -113,7 +120,7 @@ class PostgresBank:
         """Return what is replaced across chapters; see `BankStore.replacements`."""
         values = {"sessions": list(session_ids), "items": list(item_ids or ())}
         query = replacing(of_some=item_ids is not None)
-        return [REPLACEMENTS.record_of_json(row) for row in await self._recalls.rows(query, values)]
+        return [REPLACEMENTS.record_of_json(row) for row in await self._connection.rows(query, values)]
 
     async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
         """Return the requests that have drawn items from play."""
@@ -163,49 +170,53 @@ class PostgresBank:
 
     async def recall(self, query: Query) -> Sequence[Found]:
         """Return the items that fit a query best; see `BankStore.recall`."""
-        return (await self.draw((), query)).found
+        return (await self.items_for_input((), query)).found
 
-    async def draw(self, sheets: Sheets, query: Query | None, respell: Respell | None = None) -> Drawn:
-        """Return states and what a query recalls; see `BankStore.draw`."""
+    async def items_for_input(
+        self, sheets: Sheets, query: Query | None, respell: Respell | None = None
+    ) -> ItemsForInput:
+        """Return states and what a query recalls; see `BankStore.items_for_input`."""
         values: dict[str, object] = {} if query is None else values_of(query)
-        is_meant = query is not None and query.vector is not None and await self.can_recall_by_meaning()
-        read = [self._told(sheets, query, respell, values, is_meant=is_meant)]
-        if query is not None and query.scopes and is_meant:
+        by_meaning = query is not None and query.vector is not None and await self.can_recall_by_meaning()
+        read = [self._looked_up(sheets, query, respell, values, by_meaning=by_meaning)]
+        if query is not None and query.scopes and by_meaning:
             # Beside the other one, for which names are read first: the server has a processor for each.
-            read.insert(0, self._near(query, values))
-        states, found = drawn_of(await together(read), sheets)
-        return Drawn(states, () if query is None else merged(found, query))
+            read.insert(0, self._by_meaning(query, values))
+        states, found = items_of(await together(read), sheets)
+        return ItemsForInput(states, () if query is None else merged(found, query))
 
-    async def _near(self, query: Query, values: dict[str, object]) -> RecallResult:
+    async def _by_meaning(self, query: Query, values: dict[str, object]) -> RecallResult:
         """Return the items that are near to a query by meaning."""
         by_index = len(query.vector or ()) if await self._vectors.index.serves(query) else 0
         most = query.candidates if by_index else 0
-        rows = await self._meant.tuples(meaning_statement(query, by_index), values, by_index=most)
+        rows = await self._meaning_connection.tuples(
+            meaning_statement(query, by_index), values, by_index=most
+        )
         return RecallResult(rows, await self._items.read(rows))
 
-    async def _told(
+    async def _looked_up(
         self,
         sheets: Sheets,
         query: Query | None,
         respell: Respell | None,
         values: dict[str, object],
         *,
-        is_meant: bool,
+        by_meaning: bool,
     ) -> RecallResult:
         """Return states, and items that have the words of a query or are kept by the GM."""
-        statement = told_statement(sheets, query, is_meant=is_meant)
-        words: Sequence[Sought] = () if query is None else query.words
+        statement = lookup_statement(sheets, query, by_meaning=by_meaning)
+        words: Sequence[QueryWord] = () if query is None else query.words
         if words and respell is not None:
             words = await respell(words)
         if statement is None:
             return RecallResult((), ())
-        rows = await self._recalls.tuples(statement, {**values, **told_values(sheets, query, words)})
-        return RecallResult(rows, await self._items.read(rows, is_beside=is_meant), words)
+        rows = await self._connection.tuples(statement, {**values, **lookup_values(sheets, query, words)})
+        return RecallResult(rows, await self._items.read(rows, is_beside=by_meaning), words)
 
     async def aclose(self) -> None:
         """Close the connections for recall, if they were opened."""
-        await self._recalls.aclose()
-        await self._meant.aclose()
+        await self._connection.aclose()
+        await self._meaning_connection.aclose()
 
     async def names(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:
         """Return unknown words and the names there are; see `BankStore.names`."""

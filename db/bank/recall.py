@@ -21,7 +21,7 @@ from core.domain.bank.recall import (
     PINNED_EVERY,
     Candidate,
     Query,
-    Sought,
+    QueryWord,
 )
 from core.domain.session.language import Language
 from core.storage.bank_store import Sheets
@@ -41,7 +41,7 @@ class RecallResult(NamedTuple):
     rows: Sequence[FoundRow]
     items: Sequence[Item | None]
     """The item of each row; None for one that was deleted meanwhile."""
-    words: Sequence[Sought] = ()
+    words: Sequence[QueryWord] = ()
     """The words that were looked for."""
 
 
@@ -50,26 +50,26 @@ def meaning_statement(query: Query, by_index: int) -> Select[Any]:
 
     `by_index` is how many numbers the vectors of their index have, where that is used.
     """
-    return _meant(by_index, bool(query.spans))
+    return _meaning(by_index, bool(query.spans))
 
 
-def told_statement(sheets: Sheets, query: Query | None, *, is_meant: bool) -> Select[Any] | None:
+def lookup_statement(sheets: Sheets, query: Query | None, *, by_meaning: bool) -> Select[Any] | None:
     """Return the statement for states, and items by words or kept by the GM; None for one of nothing.
 
-    With `is_meant` what is kept is looked for by its meaning too.
+    With `by_meaning` what is kept is looked for by its meaning too.
     """
     parts = {_STATES} if sheets else set[str]()
     languages: tuple[Language, ...] = ()
     if query is not None and query.scopes:
         parts |= {_WORDS} if query.words else set()
         if query.is_for_input:
-            parts.add(_KEPT if is_meant else _PINNED)
-            parts |= {_SPANS} if is_meant and query.spans else set()
+            parts.add(_KEPT if by_meaning else _PINNED)
+            parts |= {_SPANS} if by_meaning and query.spans else set()
         languages = tuple(sorted({one.language for one in query.scopes}))
-    return _told(frozenset(parts), languages) if parts else None
+    return _lookup(frozenset(parts), languages) if parts else None
 
 
-def drawn_of(parts: Iterable[RecallResult], sheets: Sheets) -> tuple[Sequence[Item], Sequence[Candidate]]:
+def items_of(parts: Iterable[RecallResult], sheets: Sheets) -> tuple[Sequence[Item], Sequence[Candidate]]:
     """Return the states that were read, in the order of `sheets` and of play, and the candidates in none."""
     states: list[Item] = []
     found: dict[bytes, Candidate] = {}
@@ -101,7 +101,7 @@ def _first(value: float | None, other: float | None) -> float | None:
     return other if value is None else value
 
 
-def _hits(bits: int, words: Sequence[Sought]) -> tuple[str, ...]:
+def _hits(bits: int, words: Sequence[QueryWord]) -> tuple[str, ...]:
     """Return the words that an item has: the bits of their places are set."""
     return tuple(sorted({one.word for place, one in enumerate(words) if bits >> place & 1}))
 
@@ -121,7 +121,7 @@ def values_of(query: Query) -> dict[str, object]:
     }
 
 
-def told_values(sheets: Sheets, query: Query | None, words: Sequence[Sought]) -> dict[str, object]:
+def lookup_values(sheets: Sheets, query: Query | None, words: Sequence[QueryWord]) -> dict[str, object]:
     """Return the parameters that the statement for states and words has beside these."""
     values: dict[str, object] = {
         "charts": [one for one, _ in sheets],
@@ -141,7 +141,7 @@ def told_values(sheets: Sheets, query: Query | None, words: Sequence[Sought]) ->
 
 
 @lru_cache(64)
-def _told(parts: frozenset[str], languages: tuple[Language, ...]) -> Select[Any]:
+def _lookup(parts: frozenset[str], languages: tuple[Language, ...]) -> Select[Any]:
     """Return the statement with these parts; it is built once, which takes longer than it runs."""
     scope = parts_of.scope_rows()
     every = [parts_of.by_words(scope, languages)] if _WORDS in parts else []
@@ -154,7 +154,7 @@ def _told(parts: frozenset[str], languages: tuple[Language, ...]) -> Select[Any]
 
 
 @lru_cache(8)
-def _meant(by_index: int, has_spans: bool) -> Select[Any]:
+def _meaning(by_index: int, has_spans: bool) -> Select[Any]:
     """Return the statement that finds items by meaning."""
     scope = parts_of.scope_rows()
     if by_index:

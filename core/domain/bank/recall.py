@@ -70,7 +70,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class QueryWord:
     """A word of a query. A name is also found as it is written, whatever the language makes of it."""
 
     word: str
@@ -84,7 +84,7 @@ class Query:
 
     session_id: SessionId
     scopes: tuple[Scope, ...]
-    words: tuple[Sought, ...]
+    words: tuple[QueryWord, ...]
     vector: Vector | None = None
     """The meaning, by the model that `model` names; None to look by words alone."""
     model: str = ""
@@ -246,7 +246,7 @@ def _with_places(found: Sequence[int], kept: Sequence[int], pinned: Container[in
     return list(listed)
 
 
-def words_of(text: str, weight: float = 1.0) -> Iterator[Sought]:
+def words_of(text: str, weight: float = 1.0) -> Iterator[QueryWord]:
     """Yield the words of a text, in lower case and composed, as the store has those of items.
 
     One with a capital inside a sentence is taken for a name.
@@ -255,9 +255,9 @@ def words_of(text: str, weight: float = 1.0) -> Iterator[Sought]:
     for found in _TOKEN.finditer(text):
         word = found[0]
         if word.isascii() or not _is_unspaced(word):
-            yield Sought(_lowered(word), weight, word[0].isupper() and not _begins(text, found.start()))
+            yield QueryWord(_lowered(word), weight, word[0].isupper() and not _begins(text, found.start()))
         else:
-            yield from (Sought(_lowered(piece), weight) for piece in _pieces(word))
+            yield from (QueryWord(_lowered(piece), weight) for piece in _pieces(word))
 
 
 def _is_unspaced(word: str) -> bool:
@@ -292,13 +292,13 @@ def capitalised(text: str) -> Iterator[str]:
     return (_lowered(found[0]) for found in _TOKEN.finditer(composed(text)) if found[0][0].isupper())
 
 
-def query_words(parts: Sequence[tuple[str, float]]) -> tuple[Sought, ...]:
+def query_words(parts: Sequence[tuple[str, float]]) -> tuple[QueryWord, ...]:
     """Return the words of texts with their weights, each once, the most telling first.
 
     A number or a name tells more than another word, and a long word more than a short one: the most common
     words of a language are short. Hiragana alone is mostly grammar.
     """
-    best: dict[str, Sought] = {}
+    best: dict[str, QueryWord] = {}
     for text, weight in parts:
         for one in words_of(text, weight):
             if len(one.word) < 2 and not one.word.isdecimal():
@@ -306,13 +306,13 @@ def query_words(parts: Sequence[tuple[str, float]]) -> tuple[Sought, ...]:
             known = best.get(one.word)
             if known is None or (one.weight, one.is_name) > (known.weight, known.is_name):
                 is_name = one.is_name or (known is not None and known.is_name)
-                best[one.word] = Sought(one.word, max(one.weight, known.weight if known else 0.0), is_name)
+                best[one.word] = QueryWord(one.word, max(one.weight, known.weight if known else 0.0), is_name)
     ordered = sorted(best.values(), key=lambda one: -_told_by(one))
     room = accumulate(0.5 if _is_unspaced(one.word) else 1.0 for one in ordered)
     return tuple(one for one, taken in zip(ordered, room, strict=True) if taken <= MOST_WORDS)
 
 
-def _told_by(one: Sought) -> float:
+def _told_by(one: QueryWord) -> float:
     if _is_unspaced(one.word):
         return one.weight * (0.4 if _HIRAGANA.fullmatch(one.word) else 1.0)
     is_telling = one.is_name or one.word.isdecimal()

@@ -27,7 +27,7 @@ from core.context.bank import (
 )
 from core.domain.audience import Audience
 from core.domain.bank.item import Item
-from core.domain.bank.recall import Scope, Sought, capitalised, words_of
+from core.domain.bank.recall import QueryWord, Scope, capitalised, words_of
 from core.domain.errors import StorageError
 from core.domain.ids import ItemId, SessionId
 from core.domain.session.cast import Character
@@ -37,7 +37,7 @@ from core.domain.story.context_status import never_of
 from core.domain.story.event import Event
 from core.domain.story.transcript import in_order
 from core.engine.recall.asking import Meaning, RecallRequest, meaning_of, query_of, scopes_of
-from core.storage.bank_store import MOST_NAMES, BankStore, Drawn, Sheets
+from core.storage.bank_store import MOST_NAMES, BankStore, ItemsForInput, Sheets
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 from core.text.analysis.trigrams import FEWEST_LETTERS, nearest
@@ -85,21 +85,21 @@ class BankReader:
         limit = self.most_items(slot)
         if asked is None or not limit:
             chapters = await chapters_of(self._store, snapshot)
-            drawn = await self._store.bank.draw(sheets_of(chapters, slot), None)
+            read = await self._store.bank.items_for_input(sheets_of(chapters, slot), None)
         else:
-            chapters, drawn = await self._recalled(snapshot, slot, asked, limit)
+            chapters, read = await self._recalled(snapshot, slot, asked, limit)
         by_id = {chapter.session_id: chapter for chapter in chapters}
-        states = (item for item in drawn.states if not _is_of_other_take(item, session))
+        states = (item for item in read.states if not _is_of_other_take(item, session))
         lines = [by_id[item.session_id].remembered(item, session) for item in states]
         # A state of an earlier chapter counts there still when a later chapter has replaced it.
         newest = {line.item.id for line in newest_states(lines, slot)}
         outdated = {line.item.id for line in lines if line.about is slot} - newest
         is_book = len(chapters) > 1
-        ids = [one.item.id for one in drawn.found if one.item.session_id != session.id] if is_book else []
+        ids = [one.item.id for one in read.found if one.item.session_id != session.id] if is_book else []
         outdated |= await replaced_in_book(self._store, chapters, Audience.of((slot,)), session, ids)
         recalled: list[Recalled] = []
         chapter, chapter_id = chapters[-1], session.id
-        for item, strength, words, similarity, count in drawn.found:
+        for item, strength, words, similarity, count in read.found:
             if len(recalled) == limit:
                 break
             if item.session_id is not chapter_id:  # an id takes long to look up
@@ -122,7 +122,7 @@ class BankReader:
 
     async def _recalled(
         self, snapshot: Snapshot, slot: Slot, asked: RecallRequest, limit: int
-    ) -> tuple[tuple[BankChapter, ...], Drawn]:
+    ) -> tuple[tuple[BankChapter, ...], ItemsForInput]:
         """Return the chapters that are asked about, the states of the character, and what it recalls.
 
         The meaning takes longest of all, so that chapters and names are read beside it. Where it is known
@@ -137,7 +137,7 @@ class BankReader:
             scopes = scopes_of(chapters, slot, asked.recent_from)
             names = reading.create_task(respelled(bank, asked.text, own, cast, scopes))
 
-            async def respell(words: Sequence[Sought]) -> Sequence[Sought]:
+            async def respell(words: Sequence[QueryWord]) -> Sequence[QueryWord]:
                 return with_names(words, await names)
 
             name = snapshot.session.name_of(slot)
@@ -145,7 +145,7 @@ class BankReader:
             # Some items of earlier chapters were replaced since, and leave room for others.
             spare = limit // 2 if len(chapters) > 1 else 0
             query = replace(query, at=self.fades_at(), limit=limit + spare)
-            return chapters, await bank.draw(sheets_of(chapters, slot), query, respell)
+            return chapters, await bank.items_for_input(sheets_of(chapters, slot), query, respell)
 
     async def _meaning_of(self, asked: RecallRequest, events: Sequence[Event]) -> Meaning | None:
         """Return the meaning that is asked about; no text is sent out to be compared with nothing."""
@@ -233,7 +233,7 @@ def _meant(words: Iterable[str], names: Collection[str]) -> Mapping[str, str]:
     return {word: name for word, name in near if name is not None}
 
 
-def with_names(words: Sequence[Sought], meant: Mapping[str, str]) -> Sequence[Sought]:
+def with_names(words: Sequence[QueryWord], meant: Mapping[str, str]) -> Sequence[QueryWord]:
     """Return the words of a query, with the names in place of the words that are meant for them."""
     if not meant:
         return words

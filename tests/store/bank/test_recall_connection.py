@@ -59,7 +59,7 @@ async def on_its_connection(store: PostgresStore, text: str) -> Sequence[tuple[A
     async def work(connection: psycopg.AsyncConnection[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
         return await (await connection.execute(text)).fetchall()
 
-    return await store.bank._recalls._connection.run(work)
+    return await store.bank._connection._connection.run(work)
 
 
 async def test_a_lost_connection_is_opened_again_with_its_settings(
@@ -229,8 +229,8 @@ async def test_where_one_statement_fails_the_other_is_given_up(
         await begun.wait()
         raise StorageError(LOAD, "The database is gone.", "")
 
-    monkeypatch.setattr(store.bank._meant, "tuples", stuck)
-    monkeypatch.setattr(store.bank._recalls, "tuples", failing)
+    monkeypatch.setattr(store.bank._meaning_connection, "tuples", stuck)
+    monkeypatch.setattr(store.bank._connection, "tuples", failing)
     async with asyncio.timeout(10):
         with pytest.raises(StorageError):
             await store.bank.recall(replace(query(session), vector=(1.0, 0.1), model="m"))
@@ -240,16 +240,16 @@ async def test_where_one_statement_fails_the_other_is_given_up(
 async def test_words_alone_are_looked_for_over_one_connection(store: PostgresStore) -> None:
     session = await with_items(store, fact(1))
     assert await store.bank.recall(query(session))
-    assert store.bank._meant._connection._connection is None
+    assert store.bank._meaning_connection._connection._connection is None
 
 
 @pytest.fixture
 def few_tell(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let a word tell nothing from three items on."""
     monkeypatch.setattr("db.bank.recall_parts.MOST_WITH_A_WORD", 2)
-    recall._told.cache_clear()
+    recall._lookup.cache_clear()
     yield
-    recall._told.cache_clear()
+    recall._lookup.cache_clear()
 
 
 @pytest.mark.usefixtures("few_tell")
@@ -304,7 +304,7 @@ async def test_the_index_has_the_settings_that_its_version_of_pgvector_knows(
     assert await store.bank.can_recall_by_meaning()
     names = ("enable_sort", "hnsw.ef_search", "hnsw.iterative_scan")
     setting = sa.select(*(sa.func.current_setting(one, True) for one in names))
-    connection = store.bank._meant
+    connection = store.bank._meaning_connection
     for count, expected in ((150, "150"), (5_000, "1000"), (30, "100")):
         [found] = await connection.tuples(setting, {}, is_binary=False, by_index=count)
         assert found == ("off", expected, "strict_order" if name in names else "off")

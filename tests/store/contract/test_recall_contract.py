@@ -215,13 +215,13 @@ async def test_states_of_characters_come_with_what_is_recalled(store: SessionSto
     mine, other = told(KEY, details=wound, about=Slot.RED), told(BOAT, details=wound, about=Slot.BLUE)
     session, lease = await kept(store, mine, other, told(OATH))
     sheets = [(session.id, Slot.RED)]
-    drawn = await store.bank.draw(sheets, asked(session, "Tobias"))
+    drawn = await store.bank.items_for_input(sheets, asked(session, "Tobias"))
     assert [one.id.int for one in drawn.states] == [KEY]
     assert set(numbers(drawn.found)) == {BOAT, OATH}
-    both = await store.bank.draw(sheets, asked(session, "brass"))
+    both = await store.bank.items_for_input(sheets, asked(session, "brass"))
     assert ([one.id.int for one in both.states], numbers(both.found)) == ([KEY], [KEY])
-    assert [one.id.int for one in (await store.bank.draw(sheets, None)).states] == [KEY]
-    assert not (await store.bank.draw((), None)).states
+    assert [one.id.int for one in (await store.bank.items_for_input(sheets, None)).states] == [KEY]
+    assert not (await store.bank.items_for_input((), None)).states
     await lease.aclose()
 
 

@@ -29,7 +29,7 @@ from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.cast import Cast
 from core.domain.story.context_status import never_of
-from core.storage.bank_store import Drawn, EarlierChapter, Names, Respell, Sheets
+from core.storage.bank_store import EarlierChapter, ItemsForInput, Names, Respell, Sheets
 from core.storage.library_store import LibraryStore
 from tests.store.in_memory.memory_rows import Rows
 
@@ -193,7 +193,9 @@ class MemoryBank:
                 )
         return merged(candidates, query)
 
-    async def draw(self, sheets: Sheets, query: Query | None, respell: Respell | None = None) -> Drawn:
+    async def items_for_input(
+        self, sheets: Sheets, query: Query | None, respell: Respell | None = None
+    ) -> ItemsForInput:
         if query is not None and respell is not None:
             query = replace(query, words=tuple(await respell(query.words)))
         states = [
@@ -202,7 +204,7 @@ class MemoryBank:
             for item in await self.items(session_id, kinds={ItemKind.STATE})
             if item.about is slot
         ]
-        return Drawn(states, () if query is None else await self.recall(query))
+        return ItemsForInput(states, () if query is None else await self.recall(query))
 
     async def has_items(self, session_ids: Collection[SessionId]) -> bool:
         return any([await self.items(one, with_all=True) for one in session_ids])

@@ -157,7 +157,7 @@ class Neighbours:
         found: list[Item] = []
         for slot in sorted(slots):
             sheets = sheets_of(self._book.chapters[:-1], slot)
-            found += (await self._job.store.bank.draw(sheets, None)).states if sheets else ()
+            found += (await self._job.store.bank.items_for_input(sheets, None)).states if sheets else ()
         return found
 
     async def _compared(self, listed: Sequence[Pair]) -> Similar:

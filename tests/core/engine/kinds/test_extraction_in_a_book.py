@@ -206,7 +206,7 @@ async def test_a_chapter_that_is_in_no_book_asks_for_nothing_of_others() -> None
     made = room(scan(facts=[fact()]))
     asked: list[object] = []
     bank = made.store.bank
-    for name in ("replacements", "recall", "draw"):
+    for name in ("replacements", "recall", "items_for_input"):
         plain = getattr(bank, name)
 
         async def noted(*values: Any, plain: Any = plain, **others: Any) -> Any:

@@ -16,7 +16,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
 from core.library.book import Book
-from core.storage.bank_store import Drawn, Respell, Sheets
+from core.storage.bank_store import ItemsForInput, Respell, Sheets
 from tests.core.values.bank import NOW, fact
 from tests.store import chapters
 from tests.store.in_memory.memory_bank import MemoryBank
@@ -114,9 +114,11 @@ async def test_the_sheet_goes_on_from_chapter_to_chapter_of_a_book() -> None:
 class Silent(MemoryBank):
     """A bank whose answer never comes."""
 
-    async def draw(self, sheets: Sheets, query: Query | None, respell: Respell | None = None) -> Drawn:
+    async def items_for_input(
+        self, sheets: Sheets, query: Query | None, respell: Respell | None = None
+    ) -> ItemsForInput:
         await asyncio.Event().wait()
-        return Drawn()
+        return ItemsForInput()
 
 
 async def test_an_input_goes_without_a_bank_that_does_not_answer_and_says_so() -> None:

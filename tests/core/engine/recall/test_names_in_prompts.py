@@ -121,7 +121,7 @@ async def test_nothing_is_asked_where_no_word_could_be_a_name_or_each_is_one_of_
 
 async def test_an_input_waits_no_longer_for_names_than_for_the_bank() -> None:
     class Dumb(Silent):
-        names = Silent.draw  # type: ignore[assignment]
+        names = Silent.items_for_input  # type: ignore[assignment]
 
     store = MemoryStore()
     session = await chapter(store, {RED: "Kara"})

@@ -20,7 +20,7 @@ from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
 from core.engine.recall.search import search
 from core.library.book import Book
-from core.storage.bank_store import Drawn, Respell, Sheets
+from core.storage.bank_store import ItemsForInput, Respell, Sheets
 from core.storage.changes import Changes
 from tests.core.values.bank import NOW, fact
 from tests.store import chapters
@@ -168,9 +168,11 @@ async def test_no_text_is_made_a_vector_where_the_database_keeps_none() -> None:
 class Silent(MemoryBank):
     """A bank that never answers what is recalled."""
 
-    async def draw(self, sheets: Sheets, query: Query | None, respell: Respell | None = None) -> Drawn:
+    async def items_for_input(
+        self, sheets: Sheets, query: Query | None, respell: Respell | None = None
+    ) -> ItemsForInput:
         await asyncio.Event().wait()
-        return Drawn()
+        return ItemsForInput()
 
 
 async def test_an_input_does_not_wait_for_a_recall_that_does_not_come() -> None:
