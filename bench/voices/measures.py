@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from bench.voices.prefill import Answer
-from core.text.analysis.repetition import Source, first_repeated, repeats, words_of
+from core.text.analysis.repetition import Repeatable, first_repeated, repeats, words_of
 
 _FIRST_PERSON: Final = frozenset({"i", "i'm", "i'll", "i've", "i'd", "me", "my", "mine", "myself"})
 _SAYING: Final = r"(?:says|said|asks|asked|replies|replied|answers|answered|whispers|whispered)"
@@ -126,7 +126,7 @@ def parroted_count(chapter: Played) -> int:
     count = 0
     for at, turn in enumerate(chapter.turns):
         said = [*chapter.instructions, *(before.prompt for before in chapter.turns[: at + 1])]
-        count += first_repeated(turn.reply, (Source("", text) for text in said)) is not None
+        count += first_repeated(turn.reply, (Repeatable("", text) for text in said)) is not None
     return count
 
 

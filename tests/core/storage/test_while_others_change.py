@@ -8,7 +8,7 @@ from core.storage.while_others_change import TRIES, while_others_change
 pytestmark = pytest.mark.anyio
 
 
-class Change:
+class Hindered:
     """A change that other windows hinder some times, and the state that it reads again."""
 
     def __init__(self, hindered: int) -> None:
@@ -26,13 +26,13 @@ class Change:
 
 @pytest.mark.parametrize("hindered", range(TRIES))
 async def test_a_change_that_others_hinder_is_tried_again(hindered: int) -> None:
-    change = Change(hindered)
+    change = Hindered(hindered)
     assert await while_others_change(change, change.read_again) == "stored"
     assert (change.attempts, change.readings) == (hindered + 1, hindered)
 
 
 async def test_a_change_that_others_always_hinder_ends_and_says_so() -> None:
-    change = Change(TRIES)
+    change = Hindered(TRIES)
     with pytest.raises(ChangedElsewhereError):
         await while_others_change(change)
     assert change.attempts == TRIES
@@ -42,7 +42,7 @@ async def test_a_change_is_not_tried_again_where_its_reading_does_not_want_it() 
     async def refuse() -> None:
         raise ChangedElsewhereError
 
-    change = Change(1)
+    change = Hindered(1)
     with pytest.raises(ChangedElsewhereError):
         await while_others_change(change, refuse)
     assert change.attempts == 1

@@ -42,7 +42,7 @@ from core.gateway.model_gateway import CallResult
 from core.providers.base import ProviderError
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot, recent_from
-from core.text.analysis.repetition import Source, first_repeated
+from core.text.analysis.repetition import Repeatable, first_repeated
 from core.text.composer_text import joined
 
 CONTINUE: Final = "Continue your last reply exactly where it breaks off, without repeating any of it."
@@ -278,11 +278,11 @@ def _spoken(spoken: Spoken, lore: Mapping[str, object]) -> ReplyMade:
     return ReplyMade(spoken.text, said=spoken.metadata, lore=lore)
 
 
-def _rejected(repeated: Source) -> tuple[str, ...]:
+def _rejected(repeated: Repeatable) -> tuple[str, ...]:
     """Return the note on a call whose answer was rejected."""
     return (f"This whole answer, because it repeats {repeated.what}; the model was asked once more",)
 
 
-def _kept(repeated: Source) -> tuple[str, ...]:
+def _kept(repeated: Repeatable) -> tuple[str, ...]:
     """Return the note on a call whose repetitive answer was used."""
     return (f"Nothing, although this answer repeats {repeated.what}: a second try gave no better one",)
