@@ -66,13 +66,8 @@ def pairs_of(text: str) -> Pairs:
     return frozenset(pairwise(terms_of(text)))
 
 
-def repeats(text: str, source: str) -> bool:
-    """Whether most of `text` repeats `source`, as the module defines it."""
-    return first_repeated(text, (Repeatable("", source),)) is not None
-
-
 def first_repeated(text: str, sources: Iterable[Repeatable]) -> Repeatable | None:
-    """Return the first of `sources` that `text` repeats, or None."""
+    """Return the first of `sources` that most of `text` repeats, as the module defines it, or None."""
     words = len(terms_of(text))
     if words < LEAST_WORDS:
         return None

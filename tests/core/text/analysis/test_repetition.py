@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.analysis.repetition import LEAST_WORDS, Repeatable, first_repeated, repeats, terms_of, words_of
+from core.text.analysis.repetition import LEAST_WORDS, Repeatable, first_repeated, terms_of, words_of
 from tests.core.values.sessions import any_text
 
 EXAMPLE = '"This shelf will not keep me here," I say. I set my shoulder against it and try to push it aside.'
@@ -19,6 +19,10 @@ THAI = (
     "แต่ไม่มีใครในหมู่บ้านเชื่อคำพูดนั้นอีกต่อไป เด็กคนหนึ่งยืนอยู่ที่ประตู ถือกุญแจทองเหลืองไว้ในมือเล็ก ๆ ของเขา "
     "คาราถามว่าเขาไปเอามันมาจากไหน แต่เด็กเพียงแค่ส่ายหน้าและวิ่งหายไปในความมืด"
 )
+
+
+def repeats(text: str, source: str) -> bool:
+    return first_repeated(text, (Repeatable("", source),)) is not None
 
 
 @pytest.mark.parametrize(
