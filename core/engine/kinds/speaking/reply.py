@@ -157,8 +157,7 @@ def _further_reply(
 ) -> tuple[Session, Changes]:
     _index_of(snapshot, done)
     take, ordinal = end_of_canon(snapshot, now)
-    source = source_of(str(done.id), made.origin, made.repeats, {**made.said, **made.lore})
-    reply = take.reply(ordinal, done.slot, made.text, source, done.audience)
+    reply = take.reply(ordinal, done.slot, made.text, _source(done, made), done.audience)
     return snapshot.session, Changes(session_id=snapshot.session.id, events=(reply,))
 
 
@@ -176,18 +175,14 @@ def _index_of(snapshot: Snapshot, request: ReplyRequest) -> int:
 
 
 def _exchange(take: NewTake, snapshot: Snapshot, done: ReplyRequest, made: ReplyMade) -> tuple[Event, Event]:
-    return take.events(
-        done.text,
-        done.slot,
-        made.text,
-        request_id=str(done.id),
-        audience=done.audience,
-        present=snapshot.session.present,
-        origin=made.origin,
-        repeats=made.repeats,
-        away=snapshot.session.away,
-        said={**made.said, **made.lore},
+    return (
+        take.prompt(snapshot.session, done.text, str(done.id), done.audience),
+        take.reply(1, done.slot, made.text, _source(done, made), done.audience),
     )
+
+
+def _source(done: ReplyRequest, made: ReplyMade) -> dict[str, object]:
+    return source_of(str(done.id), made.origin, made.repeats, {**made.said, **made.lore})
 
 
 def _continued(snapshot: Snapshot, done: ReplyRequest, made: ReplyMade) -> list[Event]:
