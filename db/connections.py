@@ -51,7 +51,7 @@ _LATER_LIMIT: Final[LiteralString] = ", set_config('transaction_timeout', '0', f
 _HAS_LATER_LIMIT: Final = 17_00_00
 """The server's version, as libpq counts it."""
 
-Connection = AsyncConnection[tuple[Any, ...]]
+RawConnection = AsyncConnection[tuple[Any, ...]]
 
 
 def parse_url(text: str) -> URL:
@@ -88,7 +88,7 @@ def open_engine(url: URL) -> AsyncEngine:
     return engine
 
 
-async def open_connection(url: URL) -> Connection:
+async def open_connection(url: URL) -> RawConnection:
     """Return a new connection in autocommit, for uses that must not share a pooled one."""
     keywords = libpq_keywords(url)
     connection = await AsyncConnection.connect(**_timeouts(url), **keywords, autocommit=True)
@@ -141,12 +141,12 @@ async def refuse_transaction_pooler(url: URL) -> None:
         )
 
 
-async def _share_backend(first: Connection, second: Connection) -> bool:
+async def _share_backend(first: RawConnection, second: RawConnection) -> bool:
     pairs = [(await _server_process(first), await _server_process(second)) for _ in range(3)]
     return any(one == other for one, other in pairs) or len({one for one, _ in pairs}) > 1
 
 
-async def _server_process(connection: Connection) -> int:
+async def _server_process(connection: RawConnection) -> int:
     row = await (await connection.execute("SELECT pg_backend_pid()", prepare=False)).fetchone()
     assert row is not None
     return int(row[0])

@@ -336,10 +336,10 @@ async def _engine_on(
     await imported
     from core.engine.engine import Engine
     from core.gateway.lanes import lanes_of
-    from core.providers.factory import make_provider_of
+    from core.providers.factory import make_provider
 
     accounts, paths, choices = configuration.accounts, configuration.paths, configuration.choices
-    provider = make_provider_of(accounts.own, paths, choices)
+    provider = make_provider(accounts.own, paths, choices)
     lanes = lanes_of(accounts, paths, choices)
     engine = None
     try:

@@ -20,6 +20,7 @@ from bench import synthetic_sessions
 from core.agents.context_builder import ContextBuilder
 from core.agents.memory import context_summary
 from core.config.files.paths import Paths
+from core.config.models.accounts import own_account
 from core.config.models.assignments import choose_models
 from core.config.models.model_config import PromptStyle
 from core.config.sections import ProfileSettings
@@ -99,7 +100,8 @@ async def measure(prompts: int, examples: int) -> None:
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
         paths = Paths(data=home, config=home, logs=home, downloads=home)
-        provider = make_provider(ProfileSettings(provider="local"), paths)
+        profile = ProfileSettings(provider="local")
+        provider = make_provider(own_account(profile, "local"), paths, choose_models(profile))
         try:
             for path in sorted(EXAMPLES.glob("*.toml"))[:examples]:
                 began = time.monotonic()

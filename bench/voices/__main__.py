@@ -25,6 +25,7 @@ from bench.voices.measures import Played, Voices, measure
 from bench.voices.playing import play
 from bench.voices.prefill import PREFILLS, ComparingProvider
 from core.config.files.paths import Paths
+from core.config.models.accounts import own_account
 from core.config.models.assignments import choose_models
 from core.config.models.model_config import PromptStyle
 from core.config.sections import AgentSettings, ProfileSettings
@@ -79,9 +80,11 @@ async def _chapter(
 ) -> dict[str, list[Played]]:
     """Play a script; return it with its own and with other answers, by the name of each prefill."""
     paths = Paths(data=home, config=home, logs=home, downloads=home)
-    provider = ComparingProvider(make_provider(profile, paths), options.prefill, options.rounds)
+    models = choose_models(profile)
+    asked = make_provider(own_account(profile, "local"), paths, models)
+    provider = ComparingProvider(asked, options.prefill, options.rounds)
     try:
-        chapter, models = load_chapter_script(EXAMPLES / f"{script}.toml"), choose_models(profile)
+        chapter = load_chapter_script(EXAMPLES / f"{script}.toml")
         played = await play(chapter, provider, models, options.prompts, has_prose=not options.replies_only)
         again = {name: list(map(played.answered, rounds)) for name, rounds in provider.answers.items()}
         return {**again, "": [played, *again.get("", ())]}

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from bench.voices.prefill import Answer
-from core.text.analysis.repetition import Source, first_repeated, repeats, words_of
+from core.text.analysis.repetition import Repeatable, first_repeated, words_of
 
 _FIRST_PERSON: Final = frozenset({"i", "i'm", "i'll", "i've", "i'd", "me", "my", "mine", "myself"})
 _SAYING: Final = r"(?:says|said|asks|asked|replies|replied|answers|answered|whispers|whispered)"
@@ -113,10 +113,10 @@ def measure(chapters: Sequence[Played]) -> Voices:
 
 def distinct_count(chapter: Played) -> int:
     """Return how many replies are not one that was given before in the chapter, word for word or nearly."""
-    replies = [turn.reply for turn in chapter.turns]
-    folded = [words_of(reply) for reply in replies]
+    replies = [Repeatable("a reply", turn.reply) for turn in chapter.turns]
+    folded = [words_of(reply.text) for reply in replies]
     return sum(
-        folded[at] not in folded[:at] and not any(repeats(reply, before) for before in replies[:at])
+        folded[at] not in folded[:at] and first_repeated(reply.text, replies[:at]) is None
         for at, reply in enumerate(replies)
     )
 
@@ -126,7 +126,7 @@ def parroted_count(chapter: Played) -> int:
     count = 0
     for at, turn in enumerate(chapter.turns):
         said = [*chapter.instructions, *(before.prompt for before in chapter.turns[: at + 1])]
-        count += first_repeated(turn.reply, (Source("", text) for text in said)) is not None
+        count += first_repeated(turn.reply, (Repeatable("", text) for text in said)) is not None
     return count
 
 

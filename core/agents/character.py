@@ -19,7 +19,7 @@ from core.domain.session.cast import Character
 from core.domain.session.session import Session
 from core.domain.story.event import Role
 from core.domain.story.transcript import in_order
-from core.text.analysis.repetition import Source
+from core.text.analysis.repetition import Repeatable
 from core.text.cleaning import cut_in_words, is_blank, to_last_sentence
 from core.text.delimiters import SegmentName, first_mark
 
@@ -115,19 +115,20 @@ def identity_text(own: Character) -> str:
     return f"Name: {own.name}\nSlot: {own.slot.value} ({own.slot.colour})\n\n{own.identity}".rstrip()
 
 
-def repeatable(context: Context, knowledge: CharacterKnowledge, prompt_text: str) -> tuple[Source, ...]:
+def repeatable(context: Context, knowledge: CharacterKnowledge, prompt_text: str) -> tuple[Repeatable, ...]:
     """Return what a reply to `context` could repeat: what the model read that is not for it to say again."""
     sources = [
-        Source("an example or a rule of its prompt", segment.text)
+        Repeatable("an example or a rule of its prompt", segment.text)
         for segment in context.segments
         if segment.name in SEGMENTS
     ]
-    sources += [Source("the GM's prompt", prompt_text), Source("its identity", knowledge.character.identity)]
+    sources.append(Repeatable("the GM's prompt", prompt_text))
+    sources.append(Repeatable("its identity", knowledge.character.identity))
     for event in reversed(in_order(knowledge.events)):
         if event.role is Role.SYSTEM:
             continue
         said = "the GM's prompt" if event.role is Role.USER else "the reply to prompt"
-        sources.append(Source(f"{said} {event.prompt_index}", event.text))
+        sources.append(Repeatable(f"{said} {event.prompt_index}", event.text))
     return tuple(sources)
 
 

@@ -44,6 +44,7 @@ from core.exchange.integrity.bank import problems_of_bank, problems_of_condensed
 from core.exchange.library.library_marks import BookMark, problems_of_book_mark, problems_of_lore_marks
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
+from core.storage.while_others_change import TRIES
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean, clean_line
 
@@ -74,7 +75,6 @@ _DEFAULTS: Final[Mapping[str, object]] = {
     "keeps_bank": False,
     "language": Language.ENGLISH,
 }
-_TRIES: Final = 5
 _MAX_REASON_CHARS: Final = 300
 
 
@@ -167,7 +167,7 @@ async def read_body(store: SessionStore, session_id: SessionId) -> SessionBody:
 
     Raises StorageError when the session does not exist, or changes during every attempt.
     """
-    for _ in range(_TRIES):
+    for _ in range(TRIES):
         snapshot = await store.load(session_id)
         body = await _read_body(store, snapshot)
         if await store.load(session_id) == snapshot:

@@ -164,7 +164,7 @@ class Cashier:
                 quotes.append(
                     await self._prices.quote(call.address, call.account, models, self._clock(), *room)
                 )
-        except Exception:
-            # The answer was paid for, and is worth more than its price: it is kept, at an unknown cost.
+        except Exception:  # of a library: an answer that was paid for is kept, at an unknown cost
             log.exception("the price of %s could not be looked up", labelled(call.account, call.model))
+            return None  # the name that could not be looked up may be the dearest
         return dearest_of(quotes, *room)

@@ -189,9 +189,9 @@ def lanes_of(accounts: Accounts, paths: Paths, choices: ModelAssignments) -> dic
 def _lane(account: Account, paths: Paths, choices: ModelAssignments) -> Lane:
     # When it is first wanted: most installations call one account, and making a provider takes time.
     def make() -> Provider:
-        from core.providers.factory import make_provider_of
+        from core.providers.factory import make_provider
 
-        return make_provider_of(account, paths, choices)
+        return make_provider(account, paths, choices)
 
     return Lane(make, concurrency=account.concurrency, requests_per_minute=account.requests_per_minute)
 

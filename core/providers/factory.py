@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Final
 from pydantic import SecretStr
 
 from core.config.files.paths import Paths
-from core.config.models.accounts import Account, own_account
+from core.config.models.accounts import Account
 from core.config.models.api_keys import find_api_key
-from core.config.models.assignments import ModelAssignments, choose_models
+from core.config.models.assignments import ModelAssignments
 from core.config.models.embedding import EmbeddingChoice
-from core.config.sections import ProfileSettings
 from core.providers.base import Provider
 from core.providers.embedding.base import Embedder
 
@@ -21,12 +20,7 @@ _DEFAULT_WINDOW: Final = 8_192
 """Tokens that the local server holds where no agent asks for it."""
 
 
-def make_provider(profile: ProfileSettings, paths: Paths) -> Provider:
-    """Return the provider of the profile's own account; as `make_provider_of`."""
-    return make_provider_of(own_account(profile, "local"), paths, choose_models(profile))
-
-
-def make_provider_of(account: Account, paths: Paths, choices: ModelAssignments) -> Provider:
+def make_provider(account: Account, paths: Paths, choices: ModelAssignments) -> Provider:
     """Return the provider of `account`, for the calls that `choices` assign to it.
 
     Cheap: keys, SDK and model are looked for at the first call. Raises StoryEngineError for an address
@@ -48,7 +42,7 @@ def make_provider_of(account: Account, paths: Paths, choices: ModelAssignments) 
 
 
 def make_embedder(choice: EmbeddingChoice, paths: Paths) -> Embedder:
-    """Return what makes vectors; as cheap as `make_provider_of`, and raises as it does."""
+    """Return what makes vectors; as cheap as `make_provider`, and raises as it does."""
     account = choice.account
     match account.provider:
         case "openai":

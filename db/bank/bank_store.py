@@ -28,6 +28,7 @@ from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.storage.bank_store import EarlierChapter, ItemsForInput, Names, Respell, Sheets
+from core.storage.while_others_change import TRIES
 from db.bank.item_reader import ItemReader, version_texts
 from db.bank.names import NameReader
 from db.bank.parameters import array_of, key_of, time_of
@@ -55,9 +56,6 @@ from db.rows.mapping import to_request
 from db.tables import BANK_ACCESS, BANK_ITEM, BANK_REVISION, BOOK_CHAPTER, LLM_REQUEST, SESSION, TAB1_INPUT
 from db.writes.item_versions import parameters_of, put_items
 
-_TRIES: Final = 5
-"""Maximum attempts to read a list of items, some of which are changed meanwhile."""
-
 
 class PostgresBank:
     """The memory bank. `change` and `read` run work in a transaction of the store."""
@@ -84,7 +82,7 @@ class PostgresBank:
         query = _versions(with_all=with_all, of_canon=of_canon, of_kinds=kinds is not None)
         values = {"session": session_id, "kinds": array_of(kinds or ())}
         found: list[Item] = []
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             # A chapter may have thousands, most of which were read before.
             versions = await self._connection.tuples(query, values, by_index=None)
             found = [item for item in await self._items.read(versions) if item is not None]

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from psycopg import AsyncRawCursor
 from sqlalchemy import URL, Select
 
-from db.connections import DRIVER, Connection
+from db.connections import DRIVER, RawConnection
 from db.errors import LOAD, guarded
 from db.writes.commit_connection import CommitConnection
 
@@ -51,7 +51,7 @@ class RecallConnection:
 
     def __init__(self, url: URL) -> None:
         self._connection: Final = CommitConnection(url)
-        self._set_on: tuple[Connection, str] | None = None
+        self._set_on: tuple[RawConnection, str] | None = None
         """The connection that has settings, and how many the index gives at once; empty without it."""
 
     async def rows(
@@ -81,7 +81,7 @@ class RecallConnection:
         parameters = [known[name] for name in prepared.parameters]
         at_once = str(min(max(by_index, _FEWEST_AT_ONCE), _MOST_AT_ONCE)) if by_index else ""
 
-        async def work(connection: Connection) -> Sequence[tuple[Any, ...]]:
+        async def work(connection: RawConnection) -> Sequence[tuple[Any, ...]]:
             cursor = AsyncRawCursor(connection)
             known = self._set_on
             is_set = known is not None and known[0] is connection and by_index is None

@@ -10,7 +10,7 @@ from psycopg import sql
 from sqlalchemy import URL
 
 from core.domain.ids import SessionId
-from db.connections import Connection, close_quietly, open_connection
+from db.connections import RawConnection, close_quietly, open_connection
 from db.errors import LOAD, guarded
 from db.writes.commit_statement import BANK_CHANGED, channel_of
 
@@ -25,7 +25,7 @@ _BACKOFF: Final = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 _LOST: Final = (psycopg.Error, OSError)
 
 
-async def notifications(connection: Connection) -> AsyncIterator[str]:
+async def notifications(connection: RawConnection) -> AsyncIterator[str]:
     """Yield the payload of every notification; raise psycopg.Error or OSError once the connection is lost."""
     while True:
         async for notification in connection.notifies(timeout=_HEARTBEAT):
@@ -99,7 +99,7 @@ async def _each(pending: _PendingChange, task: asyncio.Task[None]) -> AsyncItera
 async def _keep_listening(
     url: URL,
     session_id: SessionId,
-    connection: Connection | None,
+    connection: RawConnection | None,
     pending: _PendingChange,
     queue: QueueListener,
 ) -> None:
@@ -126,7 +126,7 @@ async def _keep_listening(
                 connection = None
 
 
-async def _listen(url: URL, session_id: SessionId, queue: QueueListener) -> Connection:
+async def _listen(url: URL, session_id: SessionId, queue: QueueListener) -> RawConnection:
     connection = await open_connection(url)
     try:
         channels = map(sql.Identifier, (channel_of(session_id), CHANNEL))

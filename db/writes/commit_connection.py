@@ -12,7 +12,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from sqlalchemy import URL
 
-from db.connections import Connection, close_quietly, open_connection
+from db.connections import RawConnection, close_quietly, open_connection
 from db.errors import is_lost_connection, is_read_only, is_undone
 from db.writes.commit_statement import LONG_TIMEOUT, Write
 
@@ -27,7 +27,7 @@ class CommitConnection:
     def __init__(self, url: URL) -> None:
         self._url: Final = url
         self._turn: Final = asyncio.Lock()
-        self._connection: Connection | None = None
+        self._connection: RawConnection | None = None
 
     async def send(self, write: Write) -> tuple[Any, ...]:
         """Send a write, and once more on a new connection when an old one turns out to be dead.
@@ -42,7 +42,7 @@ class CommitConnection:
             await self._run_twice(_sending(_PING))
             return await self._run(_sending(write))
 
-    async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+    async def run(self, work: Callable[[RawConnection], Awaitable[T]]) -> T:
         """Run what may be repeated, after a deadlock or on a new connection where an old one is dead."""
         async with self._turn:
             return await self._run_twice(work)
@@ -52,7 +52,7 @@ class CommitConnection:
         async with self._turn:
             await self._drop()
 
-    async def _run_twice(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+    async def _run_twice(self, work: Callable[[RawConnection], Awaitable[T]]) -> T:
         is_old = self._connection is not None
         try:
             return await self._run(work)
@@ -61,7 +61,7 @@ class CommitConnection:
                 raise
             return await self._run(work)
 
-    async def _run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+    async def _run(self, work: Callable[[RawConnection], Awaitable[T]]) -> T:
         if self._connection is None:
             self._connection = await open_connection(self._url)
         try:
@@ -93,10 +93,10 @@ async def send_long(url: URL, write: Write) -> tuple[Any, ...]:
         await close_quietly(connection)
 
 
-def _sending(write: Write) -> Callable[[Connection], Awaitable[tuple[Any, ...]]]:
+def _sending(write: Write) -> Callable[[RawConnection], Awaitable[tuple[Any, ...]]]:
     """Return what sends a write, and returns its first row."""
 
-    async def work(connection: Connection) -> tuple[Any, ...]:
+    async def work(connection: RawConnection) -> tuple[Any, ...]:
         cursor = await connection.execute(*write)
         return await cursor.fetchone() or ()
 

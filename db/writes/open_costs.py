@@ -8,7 +8,7 @@ from datetime import date
 from decimal import ROUND_CEILING, Decimal
 from typing import Final, LiteralString
 
-from db.connections import Connection
+from db.connections import RawConnection
 
 _UNITS: Final = 10_000
 """To a dollar."""
@@ -33,7 +33,7 @@ _OTHERS: Final[LiteralString] = (
 )
 
 
-async def tell_open_costs(connection: Connection, amount: Decimal, day: date) -> Decimal:
+async def tell_open_costs(connection: RawConnection, amount: Decimal, day: date) -> Decimal:
     """Hold an amount in place of the one before; return the amounts of all other windows on this day.
 
     The server alone knows what is held: the call may be cancelled between a statement and its answer.

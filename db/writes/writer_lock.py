@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.ids import SessionId
 from core.storage.session_store import WriterInfo
-from db.connections import Connection, close_quietly, open_connection
+from db.connections import RawConnection, close_quietly, open_connection
 from db.reads.queries import missing
 from db.tables import SESSION
 from db.writes.change_listener import CHANNEL, QueueListener, notifications
@@ -52,7 +52,7 @@ def lock_key(session_id: SessionId) -> int:
 class WriterLease:
     """A `core.storage.session_store.Lease`: holds the lock until closed or until its connection is lost."""
 
-    _connection: Connection
+    _connection: RawConnection
     session_id: SessionId
     epoch: int
     _on_close: Callable[["WriterLease"], None]
@@ -143,7 +143,7 @@ async def holder_now(connection: AsyncConnection, session_id: SessionId) -> Writ
     return WriterInfo(label=row.who, since=row.since) if row.is_held else None
 
 
-async def _is_locked(connection: Connection, key: int) -> bool:
+async def _is_locked(connection: RawConnection, key: int) -> bool:
     cursor = await connection.execute(_TRY.format(sql.Identifier(CHANNEL), sql.Literal(key)), prepare=False)
     cursor.nextset()
     row = await cursor.fetchone()
@@ -163,7 +163,7 @@ def _here() -> ScalarSelect[Any]:
     return here.scalar_subquery()
 
 
-async def _row(connection: Connection, query: LiteralString, *values: object) -> tuple[Any, ...]:
+async def _row(connection: RawConnection, query: LiteralString, *values: object) -> tuple[Any, ...]:
     """Return the first row, or an empty tuple."""
     return await (await connection.execute(query, values)).fetchone() or ()
 

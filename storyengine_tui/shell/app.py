@@ -297,18 +297,10 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         try:
             self.workspace.withdraw_question()
             await commands_done(self, COMMANDS_TIMEOUT_SECONDS)
-            await self.workspace.close_for_good(insists=not is_forced)
-        except StoryEngineError as error:
-            if not self._is_told_to_end:  # A signal may have come since Ctrl+Q.
+            if not await self._is_closed(insists=not is_forced):
                 self._is_leaving = False
-                self.chapter.feedback.show_leave_failure(error)
-                if self.screen is not self.chapter:  # which has the question whether to quit all the same
-                    self.notify(str(error), severity="warning", markup=False)
                 return
-            log.error("typed text could not be stored before quitting: %s", error)
-            if not is_forced:
-                await self.workspace.close_for_good()
-        except BaseException:  # a bug; the GM can go on, and leave again
+        except BaseException:  # a bug, or cancelled; the GM can go on, and leave again
             self._is_leaving = False
             self.chapter.feedback.end_progress()
             raise
@@ -316,6 +308,21 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         await self._runtime.stop()
         # Printed after the screen has closed, which may be faster than it can be read.
         self.exit(message=Text(kept) if kept else None)
+
+    async def _is_closed(self, *, insists: bool) -> bool:
+        """Close the chapter; False where typed text cannot be stored, and the GM is asked what to do."""
+        try:
+            await self.workspace.close_for_good(insists=insists)
+        except StoryEngineError as error:
+            if not self._is_told_to_end:  # A signal may have come since Ctrl+Q.
+                self.chapter.feedback.show_leave_failure(error)
+                if self.screen is not self.chapter:  # which has the question whether to quit all the same
+                    self.notify(str(error), severity="warning", markup=False)
+                return False
+            log.error("typed text could not be stored before quitting: %s", error)
+            if insists:
+                await self.workspace.close_for_good()
+        return True
 
     async def close_everything(self) -> None:
         """Store unsaved text, settle running requests, stop the engine; a second call does nothing."""

@@ -64,7 +64,7 @@ class Runtime:
                 if not outcome.done():
                     outcome.set_result(engine)
                 await self._stop.wait()
-        except Exception as error:
+        except Exception as error:  # a bug too is for the caller of `start`, which waits for it
             if outcome.done():
                 raise
             outcome.set_exception(error)

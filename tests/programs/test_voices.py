@@ -6,7 +6,7 @@ import pytest
 
 from bench.voices.good_service import read_prose
 from bench.voices.measures import Played, Turn, measure, repeated_runs, speaks_for_others
-from core.text.analysis.repetition import repeats
+from core.text.analysis.repetition import Repeatable, first_repeated
 
 EXAMPLE = "I set my shoulder against it and try to push it aside."
 
@@ -79,4 +79,5 @@ def test_the_stand_in_for_a_good_model_has_prose_of_its_own_for_the_longest_exam
     assert len(replies) >= 22
     good = measure([played(*replies, prose=chapter)])
     assert (good.distinct, good.parroted, good.for_others, good.first_person) == (1.0, 0, 0.0, 1.0)
-    assert not any(repeats(later, earlier) for earlier, later in pairwise(replies))
+    given = [Repeatable("a reply", reply) for reply in replies]
+    assert not any(first_repeated(later.text, [earlier]) for earlier, later in pairwise(given))

@@ -32,7 +32,7 @@ _SHOWN: Final = 500
 """Characters of an item's text that are shown."""
 
 
-class Change(StrEnum):
+class Effect(StrEnum):
     """Effect of a finding on the items of the bank."""
 
     NONE = "none"
@@ -53,7 +53,7 @@ class Comparison:
 class Update:
     """Effect of a finding on the item that it matches, and a text that says what is true now."""
 
-    change: Change
+    change: Effect
     text: str = ""
 
 
@@ -69,7 +69,7 @@ def update_context(setup: AgentSetup, questions: Sequence[Comparison]) -> Contex
     listed = [_pair(number, one) for number, one in enumerate(questions, start=1)]
     text = {} if setup.style is PromptStyle.SMALL else {"text": text_of(LONGEST_TEXT)}
     answers = {
-        f"n{number}": record(change=one_of(*Change), **text) for number in range(1, len(questions) + 1)
+        f"n{number}": record(change=one_of(*Effect), **text) for number in range(1, len(questions) + 1)
     }
     return _context(setup, listed, OutputSchema(UPDATE, record(**answers)))
 
@@ -110,9 +110,9 @@ def read_update(text: str, questions: Sequence[Comparison]) -> list[Update]:
 
 def _update(entry: object, new: Item) -> Update:
     if not isinstance(entry, Mapping):
-        return Update(Change.NONE)
+        return Update(Effect.NONE)
     change = line(entry, "change", 20).lower()
-    kept = Change(change) if change in set(Change) else Change.NONE
+    kept = Effect(change) if change in set(Effect) else Effect.NONE
     text = line(entry, "text", LONGEST_TEXT)
     return Update(kept, new.text if is_blank(text) else text)
 

@@ -67,7 +67,7 @@ def write_privately(file: Path, text: str, *, is_flushed: bool = True) -> None:
             if is_flushed:
                 os.fsync(out.fileno())
         os.replace(name, file)
-    except BaseException:  # also text that UTF-8 cannot encode
+    except BaseException:  # interrupted too: what is half written has no other owner
         Path(name).unlink(missing_ok=True)
         raise
 

@@ -80,7 +80,8 @@ def store_api_key(account: Account, key: SecretStr) -> None:
 
     try:
         keyring.set_password(KEYRING_SERVICE, account.keyring_name, key.get_secret_value())
-    except Exception:  # noqa: BLE001 - as in `_from_keyring`
+    except Exception as error:  # noqa: BLE001 - as in `_from_keyring`
+        log.warning("the system's keyring cannot be written: %s", type(error).__name__)
         raise StoryEngineError(
             ErrorCode.STORAGE_SAVE_FAILED,
             "This system has no keyring that can be written; the key was not stored.",

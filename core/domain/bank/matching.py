@@ -134,16 +134,8 @@ class BankIndex:
         return [(item, count / len(words | others)) for item, others, count in near if _fits(new, item)]
 
 
-def alike(items: Iterable[Item], near: Iterable[tuple[ItemId, ItemId]] = ()) -> list[tuple[Item, ...]]:
-    """Return groups of items that may say the same to the same characters, the newest of each first.
-
-    `near` are pairs of items whose meanings are near.
-    """
-    return AlikeByWords(items).groups(near)
-
-
 class AlikeByWords:
-    """Items that may say the same, by their names and words.
+    """Items that may say the same to the same characters, by their names and words.
 
     Making it takes some 60 µs for each: make it in a thread, while what is near by meaning is read.
     """
@@ -161,7 +153,7 @@ class AlikeByWords:
         ]
 
     def groups(self, near: Iterable[tuple[ItemId, ItemId]] = ()) -> list[tuple[Item, ...]]:
-        """Return groups of these items, also by pairs of items whose meanings are near.
+        """Return groups of these items, the newest of each first, also by pairs whose meanings are near.
 
         What is called alike has a meaning that is near by its name alone: there the words decide.
         """

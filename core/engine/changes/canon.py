@@ -7,7 +7,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from core.domain.audience import EVERYONE, Audience
+from core.domain.audience import Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
@@ -22,7 +22,6 @@ ORIGIN: Final = "origin"
 """The key under which the metadata of a reply says that it is not a model's whole answer."""
 
 
-NOBODY_AWAY: Final[Mapping[Slot, int]] = MappingProxyType({})
 NO_METADATA: Final[Mapping[str, object]] = MappingProxyType({})
 
 
@@ -46,29 +45,14 @@ class NewTake:
     take: int
     now: datetime
 
-    def events(
-        self,
-        prompt: str,
-        slot: Slot | None,
-        reply: str,
-        *,
-        request_id: str,
-        audience: Audience = EVERYONE,
-        present: Audience = EVERYONE,
-        origin: Origin | None = None,
-        repeats: str = "",
-        away: Mapping[Slot, int] = NOBODY_AWAY,
-        said: Mapping[str, object] = NO_METADATA,
-    ) -> tuple[Event, Event]:
-        """Return the GM's text and the reply to it; `said` is what the reply's metadata has beside."""
+    def prompt(self, session: Session, text: str, request_id: str, audience: Audience) -> Event:
+        """Return the GM's text, with those of the session who are in the scene and those who are away."""
         source: dict[str, object] = {REQUEST_ID: request_id}
-        asked = source if present.is_everyone else {**source, PRESENT: present.mask}
-        asked = {**asked, AWAY: {str(int(one)): back for one, back in away.items()}} if away else asked
-        own = source_of(request_id, origin, repeats, said)
-        return (
-            self._event(0, Role.USER, None, prompt, asked, audience),
-            self.reply(1, slot, reply, own, audience),
-        )
+        if not session.present.is_everyone:
+            source[PRESENT] = session.present.mask
+        if session.away:
+            source[AWAY] = {str(int(one)): back for one, back in session.away.items()}
+        return self._event(0, Role.USER, None, text, source, audience)
 
     def reply(
         self, ordinal: int, slot: Slot | None, text: str, metadata: Mapping[str, object], audience: Audience

@@ -12,7 +12,7 @@ from core.domain.requests.request import BackgroundRequest
 from core.engine.kinds.base import BackgroundHandler, Job
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
-from core.text.analysis.repetition import Source, first_repeated
+from core.text.analysis.repetition import Repeatable, first_repeated
 
 
 class AssistHandler(BackgroundHandler[SuggestedText]):
@@ -43,7 +43,7 @@ class AssistHandler(BackgroundHandler[SuggestedText]):
 def _require_own_words(made: SuggestedText, context: Context) -> None:
     """Raise StoryEngineError (`LLM_ERROR`) for a proposal that repeats the example of its prompt."""
     prompt = [
-        Source("an example or a rule of its prompt", segment.text)
+        Repeatable("an example or a rule of its prompt", segment.text)
         for segment in context.segments
         if segment.name in SEGMENTS
     ]

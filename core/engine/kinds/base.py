@@ -220,7 +220,7 @@ class KindHandler(ABC, Generic[R, M]):
             records = job.calls.query + call_records  # a query that no call for an answer followed
             calls = job.calls
             return made, replace(records, used=calls.used_beside(records), last_number=calls.last_number)
-        except Exception as bug:
+        except Exception as bug:  # whatever it is, the calls before it were paid for
             records = job.calls.call_records
             if self.stores_its_calls or not (records.artifacts or job.calls.query.artifacts):
                 raise

@@ -192,7 +192,7 @@ class Worker(SessionTask):
                 await self._writer.apply_paid(settlement)
             except SessionLockedError:
                 raise
-            except Exception as error:
+            except Exception as error:  # refused, or a bug of the decision: there are other ways
                 log.error("request %s could not be settled", request.id, exc_info=error)
             else:
                 return

@@ -74,7 +74,7 @@ def _of_block(block: MemoryBlock, session: Session) -> Iterator[Text]:
     told = _prompts_of(block)
     if not block.audience.is_everyone:
         told += f" for {names_of(block.audience, session)}"
-    sections = ((key, text) for key, value in block.payload.items() for text in texts_of({key: value}))
+    sections = ((key, text) for key, value in block.payload.items() for text in texts_within({key: value}))
     for part, (key, text) in enumerate(sections):
         section = (
             "" if block.type is BlockType.CANON_CORRECTION else SECTION_TITLES.get(key, key.replace("_", " "))
@@ -216,14 +216,14 @@ async def read_texts(store: SessionStore, session: Session) -> ChapterTexts:
     )
 
 
-def texts_of(value: object) -> Iterator[str]:
+def texts_within(value: object) -> Iterator[str]:
     """Yield the texts of a block of memory, in their order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for key, one in value.items():
             if key != "memory_type":
-                yield from texts_of(one)
+                yield from texts_within(one)
     elif isinstance(value, list | tuple):
         for one in value:
-            yield from texts_of(one)
+            yield from texts_within(one)

@@ -17,12 +17,11 @@ from core.engine.services.save_points.save_points import SavePoints
 from core.exchange.integrity.bank import not_the_newest
 from core.exchange.session_export import SessionBody, problems_of_body, read_records
 from core.storage.session_store import BrokenRule, SessionStore
+from core.storage.while_others_change import TRIES
 from core.text.numbers import counted
 
 _BATCH: Final = 100
 """Texts of calls and lorebooks to read and hash at a time."""
-_TRIES: Final = 5
-"""Maximum attempts at a chapter that changes each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ class Verification:
         return sorted((one for listed in both for one in listed), key=lambda one: one.id)
 
     async def _of_chapter(self, session_id: SessionId) -> Sequence[str]:
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             try:
                 before = await self._store.load(session_id)
                 problems = await self._problems(session_id)

@@ -28,7 +28,7 @@ def kind_of(item: Nature) -> str:
     return "trait" if isinstance(item, Trait) else "topic"
 
 
-def texts_of(item: Nature) -> dict[str, str]:
+def shown_fields(item: Nature) -> dict[str, str]:
     """Return each field as it is shown, in order."""
     found = {field.name: getattr(item, field.name) for field in fields(item)}
     return {name: value if isinstance(value, str) else f"{value:g}" for name, value in found.items()}
@@ -44,7 +44,7 @@ def typed(item: Nature, texts: Mapping[str, str]) -> Nature:
 
     Raises IllegalCommandError, with the bounds, for a text that should be a number.
     """
-    shown, values = texts_of(item), dict[str, Any]()
+    shown, values = shown_fields(item), dict[str, Any]()
     for name, text in texts.items():
         if text != shown[name]:
             values[name] = _number(item, text) if is_number(item, name) else text

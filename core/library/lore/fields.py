@@ -37,7 +37,7 @@ def text_of(value: object) -> str | None:
     return str(value) if is_number else None
 
 
-def texts_of(value: object) -> tuple[str, ...] | None:
+def list_of_texts(value: object) -> tuple[str, ...] | None:
     """Return a list of texts without blank ones; one text is a list separated by commas."""
     if isinstance(value, str):
         value = value.split(",")
@@ -133,7 +133,7 @@ _IN_BOTH: Final[tuple[tuple[str, str, str, Decode, Encode], ...]] = (
     ("excludes_recursion", "exclude_recursion", "excludeRecursion", switch_of, _same),
     ("prevents_recursion", "prevent_recursion", "preventRecursion", switch_of, _same),
     ("delay_until_recursion", "delay_until_recursion", "delayUntilRecursion", _level, _same),
-    ("groups", "group", "group", texts_of, ", ".join),
+    ("groups", "group", "group", list_of_texts, ", ".join),
     ("is_group_override", "group_override", "groupOverride", switch_of, _same),
     ("group_weight", "group_weight", "groupWeight", count_of, _same),
     ("group_scoring", "use_group_scoring", "useGroupScoring", switch_of, _same),
@@ -146,13 +146,13 @@ _IN_BOTH: Final[tuple[tuple[str, str, str, Decode, Encode], ...]] = (
     ("matches_depth_prompt", "match_character_depth_prompt", "matchCharacterDepthPrompt", switch_of, _same),
     ("matches_scenario", "match_scenario", "matchScenario", switch_of, _same),
     ("matches_notes", "match_creator_notes", "matchCreatorNotes", switch_of, _same),
-    ("triggers", "triggers", "triggers", texts_of, list),
+    ("triggers", "triggers", "triggers", list_of_texts, list),
 )
 """The fields that SillyTavern adds: their names here, in the extensions of a book, and in world info."""
 
 BOOK_ROWS: Final = (
-    Row("keys", (("keys",),), texts_of, list),
-    Row("secondary", (("secondary_keys",),), texts_of, list),
+    Row("keys", (("keys",),), list_of_texts, list),
+    Row("secondary", (("secondary_keys",),), list_of_texts, list),
     Row("name", (("comment",), ("name",)), text_of),
     Row("content", (("content",),), text_of),
     Row("is_enabled", (("enabled",),), switch_of),
@@ -164,15 +164,15 @@ BOOK_ROWS: Final = (
     Row("position", (("extensions", "position"), ("position",)), _position, int),
     Row("case_sensitive", (("extensions", "case_sensitive"), ("case_sensitive",)), switch_of),
     *(Row(field, (("extensions", name),), decode, encode) for field, name, _, decode, encode in _IN_BOTH),
-    Row("filter_names", (("extensions", "character_filter", "names"),), texts_of, list),
-    Row("filter_tags", (("extensions", "character_filter", "tags"),), texts_of, list),
+    Row("filter_names", (("extensions", "character_filter", "names"),), list_of_texts, list),
+    Row("filter_tags", (("extensions", "character_filter", "tags"),), list_of_texts, list),
     Row("filter_excludes", (("extensions", "character_filter", "isExclude"),), switch_of),
 )
 """`character_book` of a card and `lorebook_v3`; what SillyTavern adds is in `extensions`."""
 
 WORLD_ROWS: Final = (
-    Row("keys", (("key",),), texts_of, list),
-    Row("secondary", (("keysecondary",),), texts_of, list),
+    Row("keys", (("key",),), list_of_texts, list),
+    Row("secondary", (("keysecondary",),), list_of_texts, list),
     Row("name", (("comment",),), text_of),
     Row("content", (("content",),), text_of),
     Row("is_enabled", (("disable",),), _not, lambda value: not value),
@@ -183,8 +183,8 @@ WORLD_ROWS: Final = (
     Row("position", (("position",),), _position, int),
     Row("case_sensitive", (("caseSensitive",),), switch_of),
     *(Row(field, ((name,),), decode, encode) for field, _, name, decode, encode in _IN_BOTH),
-    Row("filter_names", (("characterFilter", "names"),), texts_of, list),
-    Row("filter_tags", (("characterFilter", "tags"),), texts_of, list),
+    Row("filter_names", (("characterFilter", "names"),), list_of_texts, list),
+    Row("filter_tags", (("characterFilter", "tags"),), list_of_texts, list),
     Row("filter_excludes", (("characterFilter", "isExclude"),), switch_of),
 )
 """SillyTavern's world info."""

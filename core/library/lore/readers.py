@@ -21,11 +21,11 @@ from core.library.lore.fields import (
     count_of,
     depth_of,
     has,
+    list_of_texts,
     percent_of,
     read_fields,
     switch_of,
     text_of,
-    texts_of,
     whole_of,
 )
 from core.library.refusal import FileRefusedError
@@ -42,7 +42,7 @@ def novel_ai_entry(raw: Mapping[str, Any]) -> dict[str, Any]:
     priority = config.get("budgetPriority") if isinstance(config, dict) else None
     return {
         "name": text_of(raw.get("displayName")) or "",
-        "keys": texts_of(raw.get("keys")) or (),
+        "keys": list_of_texts(raw.get("keys")) or (),
         "content": text_of(raw.get("text")) or "",
         "is_enabled": switch_of(raw.get("enabled")) is not False,
         "is_constant": bool(switch_of(raw.get("forceActivation"))),
@@ -53,7 +53,7 @@ def novel_ai_entry(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def agnai_entry(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an entry of Agnai, whose keys are whole words with `*` and `?` for letters."""
-    keys = texts_of(raw.get("keywords")) or ()
+    keys = list_of_texts(raw.get("keywords")) or ()
     return {
         "name": text_of(raw.get("name")) or "",
         "keys": tuple(_agnai_key(key) for key in keys),
@@ -92,8 +92,8 @@ def risu_entries(
             place,
             {
                 "name": text_of(raw.get("comment")) or "",
-                "keys": texts_of(raw.get("key")) or (),
-                "secondary": texts_of(raw.get("secondkey")) or (),
+                "keys": list_of_texts(raw.get("key")) or (),
+                "secondary": list_of_texts(raw.get("secondkey")) or (),
                 "content": content,
                 "is_constant": bool(switch_of(raw.get("alwaysActive"))),
                 "is_selective": bool(switch_of(raw.get("selective"))),

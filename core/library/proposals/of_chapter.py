@@ -26,19 +26,14 @@ Item = TypeVar("Item", Trait, Topic)
 _Signs = tuple[set[str], set[str]]
 
 
-def similarity(one: Trait | Topic, other: Trait | Topic) -> float:
-    """Return how similar two traits or two topics are, from 0 to 1.
+def duplicates(items: Sequence[Item]) -> Iterator[tuple[Item, Item]]:
+    """Yield the pairs that say the same, each item in one pair at most and in the order of the list.
 
     Two are the same where their names have the same words, in any order, or where their texts are similar:
     names and texts together, of at least twenty letters, are cut into runs of three letters, and twice the
     runs that both have, over the runs of both, is at least 0.85. Neither needs a model; it finds the same
     words, not the same meaning.
     """
-    return _similarity(_signs(one), _signs(other))
-
-
-def duplicates(items: Sequence[Item]) -> Iterator[tuple[Item, Item]]:
-    """Yield the pairs that say the same, each item in one pair at most and in the order of the list."""
     gone: set[str] = set()
     signs = {item.name: _signs(item) for item in items}
     for one, other in combinations(items, 2):

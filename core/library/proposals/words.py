@@ -23,7 +23,7 @@ _FROM: Final = {
     Occasion.MERGE: "two that say the same",
     Occasion.NEGLECT: "neglected for long",
 }
-NOTHING: Final = "—"
+NO_RECORDS: Final = "—"
 STAYS: Final = "The identity stays as it is; this is added behind it."
 
 
@@ -69,9 +69,9 @@ def reason(proposal: Proposal, chapter: str) -> str:
 
 def _records(records: tuple[Record, ...]) -> str:
     if len(records) == 1 and TEXT in records[0]:
-        return str(records[0][TEXT]) or NOTHING
+        return str(records[0][TEXT]) or NO_RECORDS
     is_told = len(records) > 1
-    return "\n".join(line for record in records for line in _lines(record, is_named=is_told)) or NOTHING
+    return "\n".join(line for record in records for line in _lines(record, is_named=is_told)) or NO_RECORDS
 
 
 def _lines(record: Record, *, is_named: bool) -> list[str]:

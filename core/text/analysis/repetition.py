@@ -33,7 +33,7 @@ Pairs = frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Repeatable:
     """A text that may be repeated; `what` names it for the GM, such as "the reply to prompt 3"."""
 
     what: str
@@ -66,13 +66,8 @@ def pairs_of(text: str) -> Pairs:
     return frozenset(pairwise(terms_of(text)))
 
 
-def repeats(text: str, source: str) -> bool:
-    """Whether most of `text` repeats `source`, as the module defines it."""
-    return first_repeated(text, (Source("", source),)) is not None
-
-
-def first_repeated(text: str, sources: Iterable[Source]) -> Source | None:
-    """Return the first of `sources` that `text` repeats, or None."""
+def first_repeated(text: str, sources: Iterable[Repeatable]) -> Repeatable | None:
+    """Return the first of `sources` that most of `text` repeats, as the module defines it, or None."""
     words = len(terms_of(text))
     if words < LEAST_WORDS:
         return None

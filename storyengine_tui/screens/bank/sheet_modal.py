@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
     from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 
-NOTHING: Final = "The bank knows of nothing yet that play has changed about this character."
+NO_CHANGES: Final = "The bank knows of nothing yet that play has changed about this character."
 KEYS_OF_NONE: Final = "+ adds · u undoes · Esc closes"
 KEYS: Final = (
     "c confirms · e edits · p pins · x rejects · + adds · u undoes · Enter shows the proof · Esc closes"
@@ -105,7 +105,7 @@ class SheetModal(BoxModal[None]):
         counting = {item.id for item in own}
         rows = await asyncio.to_thread(rows_of, own, accesses, now, others, at, counting)
         self._list.show_items(rows)
-        nothing.update(Content("" if rows else NOTHING))
+        nothing.update(Content("" if rows else NO_CHANGES))
         nothing.display = not rows
         self._show_last_line()
 

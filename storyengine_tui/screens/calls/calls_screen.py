@@ -146,7 +146,7 @@ class CallsScreen(OverlayScreen[None]):
             other.display = other is view
         try:
             await view.reload()
-        except Exception as error:
+        except Exception as error:  # a bug too: keys that wait for the rows must not be pressed later
             self._early.clear()
             if not isinstance(error, StoryEngineError):
                 self._is_loading = False

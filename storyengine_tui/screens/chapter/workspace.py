@@ -167,7 +167,7 @@ class Workspace:
         self._is_closed = True
         try:
             await self.close(insists=insists)
-        except BaseException:
+        except BaseException:  # a bug, or cancelled
             self._is_closed = not insists  # With `insists` the GM goes on in this chapter, or opens another.
             raise
 

@@ -290,10 +290,10 @@ async def _run_test_call(
         from core.providers.openai.provider import preload
 
         await asyncio.to_thread(preload)  # It takes a second that must not count as the service's time.
-    from core.providers.factory import make_provider_of
+    from core.providers.factory import make_provider
 
     paths = configuration.paths
-    provider = make_provider_of(accounts.own, paths, choices)
+    provider = make_provider(accounts.own, paths, choices)
     lanes = lanes_of(accounts, paths, choices)
     prices = configuration.prices
     gateway = ModelGateway(provider, choices, configuration.consent, utc_now, lanes=lanes, prices=prices)

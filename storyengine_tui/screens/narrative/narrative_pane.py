@@ -77,10 +77,7 @@ class NarrativePane(SessionTab):
         self._bank = BankPart(self, self.memory)
         self.build = ChapterBuild(self)
         self._viewpoints = Viewpoints(self, self.memory, self.build.build)
-        self.adopt(self._bank, "bank_list", "bank_alike", "bank_act")
-        self.adopt(self.build, "build", "retry", "cancel", "download")
-        targets = SearchTargets(self, self.memory, self._bank)
-        self.adopt(targets, "go_to_block", "go_to_item", "go_to_draft")
+        self.adopt(self._bank, self.build, SearchTargets(self, self.memory, self._bank))
 
     def compose(self) -> ComposeResult:
         """Compose the three cells, and above the chapter what is going on with it."""

@@ -114,19 +114,8 @@ class PlayPane(SessionTab):
         self.scene = SceneActions(*parts, self.show_forecast)
         self.bank = BankActions(*parts)
         self.ending = EndingActions(*parts)
-        self.adopt(self.requests, "cancel", "retry", "take_back", "take_back_all")
-        self.adopt(self.takes, "reroll", "reroll_with", "continue_reply", "correct_reply", "keep_partial")
-        self.adopt(self.takes, "undo", "redo", "branch", "branch_here")
-        self.adopt(self.takes, "choose_take", "strike_afterthought", "move_text")
-        self.adopt(self.scene, "choose_hearers", "choose_called", "let_add", "leave_out")
-        self.adopt(self.scene, "add_line", "begin_scene", "roll_dice", "reveal", "choose_away")
-        self.adopt(self.scene, "let_be_silent", "hint_after", "why_silent", "why_here")
-        self.adopt(self.scene, "view_as", "view_all", "next_input")
-        self.adopt(self.bank, "quote_here", "sheet")
-        self.adopt(self.ending, "end_chapter")
-        self.adopt(SendingActions(*parts), "mark_here", "send")
-        self.adopt(PlaceActions(*parts), "go_to")
-        self.adopt(PanelActions(*parts), "read", "write", "next_panel", "panel")
+        self.adopt(self.requests, self.takes, self.scene, self.bank, self.ending)
+        self.adopt(SendingActions(*parts), PlaceActions(*parts), PanelActions(*parts))
         self._shown_id: SessionId | None = None
 
     def compose(self) -> ComposeResult:

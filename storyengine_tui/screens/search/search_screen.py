@@ -25,7 +25,7 @@ from storyengine_tui.widgets.fields.one_line import EntryField
 if TYPE_CHECKING:
     from core.engine.engine import Engine
 
-NOTHING = "Type words to find; each may be the beginning of one."
+TYPE_WORDS = "Type words to find; each may be the beginning of one."
 LOOKING = "Looking …"
 NOT_FOUND = "Nothing has all of these words."
 LONGEST_PLACE = 34
@@ -79,7 +79,7 @@ class SearchScreen(ChoosingScreen[Hit, Hit]):
         """Compose the field above the list."""
         yield Static(self._heading, id="heading", markup=False)
         yield EntryField(placeholder="Words to find", id="find")
-        yield from self.compose_list("hits", NOTHING)
+        yield from self.compose_list("hits", TYPE_WORDS)
 
     def on_mount(self) -> None:
         """Offer the whole book where there is one; words can be typed before that is known."""
@@ -116,7 +116,7 @@ class SearchScreen(ChoosingScreen[Hit, Hit]):
         cursor = self._table.cursor_row if asked == self._shown else 0
         self._shown = asked
         self.query_one("#trouble", Banner).hide()
-        self.query_one("#empty", Static).update(NOT_FOUND if words else NOTHING)
+        self.query_one("#empty", Static).update(NOT_FOUND if words else TYPE_WORDS)
         instead = next((hit.instead for hit in found if hit.instead), "")
         said = f" · nothing has “{clean_line(words)}”, this is for “{instead}”" if instead else ""
         said += f" · {searched.gap}" if searched.gap else ""

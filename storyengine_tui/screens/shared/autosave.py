@@ -88,7 +88,7 @@ class Autosave:
             else:
                 log.error("a bug while typed text was stored", exc_info=error)
                 self._on_error(StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED))
-        except Exception:
+        except Exception:  # a bug of the page must not end the saving
             log.exception("a bug while the page was told of it")
 
     async def _debounce(self) -> None:

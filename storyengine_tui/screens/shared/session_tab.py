@@ -105,10 +105,12 @@ class SessionTab(VerticalScroll, can_focus=False):
         """Return the file for something of this chapter that is being written; None if it is kept nowhere."""
         return None if self.folder is None else KeptText.of(what, self.session.id, self.folder)
 
-    def adopt(self, part: object, *actions: str) -> None:
-        """Make these actions of a part of this page its own, so that keys and the palette find them here."""
-        for action in actions:
-            setattr(self, f"action_{action}", getattr(part, f"action_{action}"))
+    def adopt(self, *parts: object) -> None:
+        """Make the actions of parts of this page its own, so that keys and the palette find them here."""
+        for part in parts:
+            for name in dir(type(part)):
+                if name.startswith("action_"):
+                    setattr(self, name, getattr(part, name))
 
     async def attach(self, session: "SessionHandle") -> None:
         """Show this session from now on."""

@@ -106,7 +106,7 @@ class StoringModal(BoxModal[ScreenResultType]):
         self._set_storing(True)
         try:
             result = await self.store_typed()
-        except Exception as error:
+        except Exception as error:  # a bug too: the text can be stored again
             self._set_storing(False)
             if not isinstance(error, StoryEngineError):
                 raise

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from core.domain.errors import ErrorCode
 from core.domain.requests.cost import YOURS, Cost
 from core.gateway.model_gateway import ModelGateway
 from core.ledger.ceilings import Ceilings
-from core.ledger.prices import PriceBook
+from core.ledger.prices import PriceBook, Quote
 from core.providers.base import ProviderError, TextDelta
 from tests.core.gateway.test_costs_of_calls import (
     CHOICE,
@@ -112,3 +113,22 @@ async def test_a_call_that_breaks_off_before_it_names_its_model_costs_what_its_f
     await call(way)
     model._steps = (ProviderError(ErrorCode.LLM_TRUNCATED, usage=USAGE),)
     assert cost_of(await call(way)) == Cost(amount=SPENT, source=YOURS, prices=OWN)
+
+
+async def test_no_forecast_is_made_where_the_price_of_one_of_the_names_cannot_be_looked_up(
+    tmp_path: Path,
+) -> None:
+    class Broken(PriceBook):
+        async def quote(
+            self, address: str | None, account: str, models: tuple[str, ...], *more: Any
+        ) -> Quote | None:
+            if "dear" in models:
+                raise ZeroDivisionError
+            return await super().quote(address, account, models, *more)
+
+    model = answering("dear")
+    way = gateway(model, tmp_path, prices=Broken({"cheap": OWN}))
+    await call(way)
+    model._steps = (TextDelta("I nod."), answer(model="cheap"))
+    assert cost_of(await call(way)) == Cost(amount=SPENT, source=YOURS, prices=OWN)
+    assert await forecast(way) is None, "the other name may be the dearer one"

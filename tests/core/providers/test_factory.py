@@ -8,7 +8,8 @@ import pytest
 
 from core.config.consent import InvalidAddressError
 from core.config.files.paths import Paths
-from core.config.models.accounts import accounts_of
+from core.config.models.accounts import accounts_of, own_account
+from core.config.models.assignments import choose_models
 from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.errors import StoryEngineError
@@ -21,13 +22,15 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from core.config.files.paths import Paths
-from core.config.models.accounts import accounts_of
+from core.config.models.accounts import accounts_of, own_account
+from core.config.models.assignments import choose_models
 from core.config.models.embedding import choose_embedding
 from core.providers.factory import make_embedder, make_provider
 from core.config.sections import EmbeddingSettings, ProfileSettings
 home = Path("unused")
 for name in ("local", "openai", "scripted"):
-    made = make_provider(ProfileSettings(provider=name), Paths(home, home, home, home))
+    profile = ProfileSettings(provider=name)
+    made = make_provider(own_account(profile, name), Paths(home, home, home, home), choose_models(profile))
     print(made.name, made.base_url)
 for name, service in (("local", "local"), ("openai", "embed-1"), ("scripted", "local")):
     accounts = accounts_of(ProfileSettings(provider=name))
@@ -61,13 +64,13 @@ def test_making_one_imports_no_heavy_library() -> None:
 def test_an_address_that_cannot_be_used_is_said_at_once(paths: Paths) -> None:
     profile = ProfileSettings(provider="openai", base_url="http://127.0.0.1@evil.example")
     with pytest.raises(InvalidAddressError):
-        make_provider(profile, paths)
+        make_provider(own_account(profile, "local"), paths, choose_models(profile))
 
 
 def test_a_script_that_cannot_be_used_is_said_at_once(paths: Paths) -> None:
     profile = ProfileSettings(provider="scripted", script=paths.data / "absent.toml")
     with pytest.raises(StoryEngineError, match=r"absent\.toml"):
-        make_provider(profile, paths)
+        make_provider(own_account(profile, "local"), paths, choose_models(profile))
 
 
 def test_synonyms_of_the_script_are_those_of_its_vectors(paths: Paths, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ async def calls(session: SessionHandle) -> list[Artifact]:
     return [one for one in await session.reads.artifacts() if one.request_id in ids]
 
 
-async def texts_of(session: SessionHandle, made: Sequence[Artifact]) -> list[str]:
+async def texts_of_calls(session: SessionHandle, made: Sequence[Artifact]) -> list[str]:
     """Return the whole input of each call."""
     found = []
     for call in made:

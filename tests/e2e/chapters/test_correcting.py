@@ -28,7 +28,7 @@ def corrected(served: tuple[Machine, str]) -> tuple[Machine, str]:
     return here, next(cells[0] for cells in listed if cells[1] == "Corrected")
 
 
-def texts_of(here: Machine, session: str) -> list[str]:
+def corrections_of(here: Machine, session: str) -> list[str]:
     """Return the corrections of a chapter, in order."""
     blocks = json.loads(here.call("export", session).stdout)["body"]["blocks"]
     return [block["payload"]["correction"] for block in blocks if block["type"] == "canon_correction"]
@@ -40,7 +40,7 @@ def test_a_correction_from_the_command_line_is_stored_and_in_the_next_input(
     here, session = corrected
     [said] = here.lines("correct", session[:30], SAID)
     assert said.startswith("Stored. Every later call is given it after the memory so far")
-    assert texts_of(here, session)[-1] == SAID
+    assert corrections_of(here, session)[-1] == SAID
     shown = "\n".join(here.lines("context", session, "--slot", "1"))
     assert f"GM correction: {SAID} This GM correction replaces" in shown
     assert "Memory block canon_correction\n" in "\n".join(here.lines("show", session))
@@ -49,11 +49,11 @@ def test_a_correction_from_the_command_line_is_stored_and_in_the_next_input(
 def test_a_correction_is_read_from_standard_input_with_its_lines(corrected: tuple[Machine, str]) -> None:
     here, session = corrected
     assert here.pipe("Line one.\nLine “two”.\n".encode(), "correct", session, "-").returncode == 0
-    assert texts_of(here, session)[-1] == "Line one.\nLine “two”."
+    assert corrections_of(here, session)[-1] == "Line one.\nLine “two”."
     bad = next(kind for kind in KINDS if kind.name == "ANSI").text
     ended = here.pipe(bad.encode(), "correct", session, "-")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert not acts(texts_of(here, session)[-1])
+    assert not acts(corrections_of(here, session)[-1])
 
 
 def test_standard_input_that_is_no_text_is_refused(corrected: tuple[Machine, str]) -> None:
@@ -66,11 +66,11 @@ def test_standard_input_that_is_no_text_is_refused(corrected: tuple[Machine, str
 @pytest.mark.parametrize("length", [LONGEST_CORRECTION + 1, 3_000_000], ids=["by one", "by far"])
 def test_a_correction_that_is_too_long_is_refused_whole(corrected: tuple[Machine, str], length: int) -> None:
     here, session = corrected
-    before = texts_of(here, session)
+    before = corrections_of(here, session)
     refused = here.pipe(b"x" * length, "correct", session, "-")
     assert refused.returncode == ExitCode.REFUSED
     assert "2,000 fit; nothing was cut" in refused.stderr
-    assert texts_of(here, session) == before
+    assert corrections_of(here, session) == before
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n"])

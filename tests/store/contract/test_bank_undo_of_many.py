@@ -17,8 +17,8 @@ from tests.store.contract.test_bank_changes import bank_of
 
 pytestmark = pytest.mark.anyio
 STEPS = 30
-Change = Callable[[Bank, Sequence[Item]], Awaitable[object]]
-CHANGES: dict[str, Change] = {
+BankChange = Callable[[Bank, Sequence[Item]], Awaitable[object]]
+CHANGES: dict[str, BankChange] = {
     "confirm": lambda bank, items: bank.confirm(items),
     "release": lambda bank, items: bank.pin(items, is_on=False),
     "pin": lambda bank, items: bank.pin(items),

@@ -12,7 +12,7 @@ from core.domain.errors import StorageError
 from core.domain.session.session import Session
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
-from db.connections import Connection, open_connection
+from db.connections import RawConnection, open_connection
 from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.chapters import PATIENCE, is_noticed
@@ -59,9 +59,9 @@ async def test_a_lost_connection_is_made_again_and_heard_once(
 async def test_a_follower_that_leaves_at_once_closes_its_connection(
     store: PostgresStore, locked: tuple[Session, Lease], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened: list[Connection] = []
+    opened: list[RawConnection] = []
 
-    async def opens(url: URL) -> Connection:
+    async def opens(url: URL) -> RawConnection:
         opened.append(await open_connection(url))
         return opened[-1]
 

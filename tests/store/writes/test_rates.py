@@ -1,14 +1,18 @@
 """The times of calls in the database: a window that ends in any way holds up others for a minute at most."""
 
 import asyncio
+from contextlib import aclosing
 
 import psycopg
 import pytest
 
 from db.store import PostgresStore, open_store
+from tests.store.chapters import until
 from tests.store.servers import plain_url
 
 pytestmark = pytest.mark.anyio
+
+WAITING = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 
 
 async def test_a_call_of_a_window_that_is_gone_counts_for_a_minute_and_no_longer(
@@ -40,3 +44,25 @@ async def test_of_calls_that_begin_at_the_same_moment_no_more_begin_than_may(sto
     for name in ("first", "second", "third"):
         asked = await asyncio.gather(*(store.queue.begin_call(name, 3) for _ in range(10)))
         assert asked.count(0) == 3
+
+
+async def test_of_two_windows_that_want_the_last_call_of_a_minute_one_begins_it(
+    url: str, store: PostgresStore
+) -> None:
+    assert await store.queue.begin_call("work", 2) == 0
+    async with aclosing(await open_store(url)) as other:
+        with (
+            psycopg.connect(plain_url(url)) as holder,
+            psycopg.connect(plain_url(url), autocommit=True) as raw,
+        ):
+            holder.execute("SELECT FROM lane_minute FOR UPDATE")
+            asked = [asyncio.create_task(window.queue.begin_call("work", 2)) for window in (store, other)]
+
+            async def are_waiting() -> bool:
+                return len(raw.execute(WAITING).fetchall()) == 2
+
+            await until(are_waiting)
+            # Had they read the row before they wait, both would find that one call is left.
+            holder.rollback()
+            begun, refused = sorted(await asyncio.gather(*asked))
+    assert begun == 0 < refused

@@ -1,6 +1,8 @@
 """Commits with calls in them that the database did not take are kept, and stored by the next writer."""
 
+import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
@@ -12,6 +14,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from core.config.files.private_files import write_privately
 from core.domain.errors import SessionLockedError, StorageError
 from core.domain.ids import ArtifactId
 from core.domain.session.session import Session
@@ -218,6 +221,36 @@ async def test_commits_that_wait_behind_each_other_are_stored_whole_in_their_ord
         assert not files(tmp_path)
         assert list(await store.log(session.id)) == [*first.events, *second.events]
         assert (await store.load(session.id)).session.prompt_index == 2
+        await lease.aclose()
+
+
+async def test_of_two_commits_that_are_kept_at_once_each_is_known_until_it_is_stored(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_writing, may_end = threading.Event(), threading.Event()
+
+    def write(file: Path, text: str) -> None:
+        is_writing.set()
+        may_end.wait()
+        write_privately(file, text)
+
+    monkeypatch.setattr("db.writes.unstored.write_privately", write)
+    async with start(url, tmp_path) as store:
+        session, lease = await locked_session(store)
+        first = turn(session)
+        moved = first.session or session
+        second = turn(moved)
+        one = asyncio.create_task(store.keep(first, lease.epoch, chapters.NOW))
+        await asyncio.to_thread(is_writing.wait)
+        other = asyncio.create_task(store.keep(second, lease.epoch, moved.updated_at, first))
+        # Called behind the first step of `other`, which does all that it can while `one` is written.
+        asyncio.get_running_loop().call_soon(may_end.set)
+        await asyncio.gather(one, other)
+        [behind, _] = files(tmp_path)
+        await store.commit(first, lease)
+        assert files(tmp_path) == [behind], "it is still kept whole"
+        await store.commit(second, lease)
+        assert not files(tmp_path)
         await lease.aclose()
 
 

@@ -47,7 +47,7 @@ _STEPS: tuple[LiteralString, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RowChange:
     """One row of one table, before and after; empty where there is none."""
 
     seq: int
@@ -64,7 +64,7 @@ def watch(url: str) -> None:
             connection.execute(step)
 
 
-def changes(connection: Connection) -> list[Change]:
+def changes(connection: Connection) -> list[RowChange]:
     """Return all changes, in order."""
     rows = connection.execute("SELECT seq, transaction, of, before, after FROM audit ORDER BY seq").fetchall()
-    return [Change(seq, at, of, before or {}, after or {}) for seq, at, of, before, after in rows]
+    return [RowChange(seq, at, of, before or {}, after or {}) for seq, at, of, before, after in rows]

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final, LiteralString
 
-from tests.torture.queue.audit import Change, Connection, changes
+from tests.torture.queue.audit import Connection, RowChange, changes
 
 Row = Mapping[str, Any]
 
@@ -67,7 +67,7 @@ def check(connection: Connection, places: int, confirmed: Collection[str]) -> Qu
     figures = QueueFigures(confirmed=len(set(confirmed)))
     requests = [change for change in noted if change.of == "llm_request"]
     _check_settled(requests, figures, set(confirmed))
-    by_chapter: dict[str, list[Change]] = {}
+    by_chapter: dict[str, list[RowChange]] = {}
     for change in noted:
         if change.of != "lane_call":
             row = change.after or change.before
@@ -81,7 +81,7 @@ def check(connection: Connection, places: int, confirmed: Collection[str]) -> Qu
     return figures
 
 
-def _check_settled(requests: Iterable[Change], figures: QueueFigures, confirmed: set[str]) -> None:
+def _check_settled(requests: Iterable[RowChange], figures: QueueFigures, confirmed: set[str]) -> None:
     """Each request is settled exactly once, and nothing happens to it afterwards."""
     now: dict[str, Row] = {}
     for change in requests:
@@ -99,7 +99,7 @@ def _check_settled(requests: Iterable[Change], figures: QueueFigures, confirmed:
     assert not figures.lost, "a request that was confirmed is not there"
 
 
-def _check_takes(of_chapter: Iterable[Change], figures: QueueFigures) -> None:
+def _check_takes(of_chapter: Iterable[RowChange], figures: QueueFigures) -> None:
     """At every take, nothing that could be taken was more urgent; one of the play and one beside it run."""
     state, rows = "DRAFT_TAB1", dict[str, Row]()
     for _, together in groupby(of_chapter, key=lambda change: change.transaction):
@@ -143,7 +143,7 @@ def _could_be_taken(other: Row, taken: Row, state: str, rows: Mapping[str, Row])
     return datetime.fromisoformat(due) <= datetime.fromisoformat(taken["updated_at"]) - _A_MOMENT
 
 
-def _check_places(lane: Iterable[Change], places: int, figures: QueueFigures) -> None:
+def _check_places(lane: Iterable[RowChange], places: int, figures: QueueFigures) -> None:
     """An account has no more calls than it takes; a place goes to the most urgent, then the oldest."""
     rows: dict[str, Row] = {}
     for change in lane:
@@ -166,7 +166,7 @@ def _turn(row: Row) -> tuple[int, datetime, str]:
     return row["level"], datetime.fromisoformat(row["waiting_since"]), row["request_id"]
 
 
-def _measure_waits(requests: Iterable[Change], lane: Iterable[Change], figures: QueueFigures) -> None:
+def _measure_waits(requests: Iterable[RowChange], lane: Iterable[RowChange], figures: QueueFigures) -> None:
     """Count the calls that were made while each request waited, and those that went before it."""
     waits: dict[str, _Wait] = {}
     calls: list[tuple[int, int]] = []

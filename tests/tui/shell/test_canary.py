@@ -54,8 +54,7 @@ def engine_of(desktop: Desktop) -> Any:
     @asynccontextmanager
     async def start(configuration: Configuration) -> AsyncIterator[Engine]:
         store = await desktop.open_store()
-        profile = configuration.settings.active()
-        provider = make_provider(profile, configuration.paths)
+        provider = make_provider(configuration.accounts.own, configuration.paths, configuration.choices)
         engine = Engine(store, provider, configuration.choices, label="canary", clock=desktop.clock)
         try:
             yield engine

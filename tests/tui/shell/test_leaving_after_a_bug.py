@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from core.domain.errors import ErrorCode, StorageError
 from core.engine.session.assist import Assist
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
@@ -85,3 +86,23 @@ async def test_the_chapter_does_not_say_any_more_that_the_program_closes(
             await read(pilot)
         await until(pilot, lambda: app.screen is app.chapter)
         assert "Storing and closing" not in screen_text(app)
+
+
+async def test_a_bug_while_what_cannot_be_stored_is_given_up_does_not_keep_the_program_from_ending(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app: StoryEngineApp
+
+    async def close(_: Workspace, *, insists: bool = False) -> None:
+        if not insists:
+            raise ZeroDivisionError("a bug of a page")
+        await app.leave(is_forced=True)  # as a signal does that comes meanwhile
+        raise StorageError(ErrorCode.STORAGE_SAVE_FAILED)
+
+    async with desktop.window(make_active) as (pilot, app):
+        with monkeypatch.context() as patch:
+            patch.setattr(Workspace, "close_for_good", close)
+            await pilot.press("ctrl+q")
+            await read(pilot)
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: app.has_exited)

@@ -88,7 +88,7 @@ def _by_chapter(
     return made
 
 
-def texts_of(item: Item) -> tuple[str, ...]:
+def texts_to_embed(item: Item) -> tuple[str, ...]:
     """Return the texts of an item whose meanings are looked for.
 
     What it says, what it is about, and the first and the last part of that: “the smith” and “the mill”.
@@ -99,7 +99,7 @@ def texts_of(item: Item) -> tuple[str, ...]:
 
 def all_texts_of(items: Sequence[Item]) -> list[str]:
     """Return the texts of items, each once."""
-    return list(dict.fromkeys(text for item in items for text in texts_of(item)))
+    return list(dict.fromkeys(text for item in items for text in texts_to_embed(item)))
 
 
 def meaning_of(item: Item, vectors: Mapping[str, Vector]) -> ItemVector | None:
@@ -108,8 +108,8 @@ def meaning_of(item: Item, vectors: Mapping[str, Vector]) -> ItemVector | None:
     The subject of an item counts as much as its text: a question mostly describes the one, and asks
     for the other.
     """
-    found = [vectors[text] for text in texts_of(item) if text in vectors]
-    if len(found) < len(texts_of(item)):
+    found = [vectors[text] for text in texts_to_embed(item) if text in vectors]
+    if len(found) < len(texts_to_embed(item)):
         return None
     said, about, first, last = found
     return ItemVector(

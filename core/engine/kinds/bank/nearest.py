@@ -21,7 +21,7 @@ from core.domain.bank.recall import Found, Query, Scope, Vector, query_words
 from core.domain.ids import ItemId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.session import Session
-from core.engine.kinds.bank.embedding import MOST_IN_A_BATCH, all_texts_of, meaning_of, texts_of
+from core.engine.kinds.bank.embedding import MOST_IN_A_BATCH, all_texts_of, meaning_of, texts_to_embed
 from core.engine.kinds.bank.sorting import EarlierItem
 from core.engine.kinds.base import Job
 from core.engine.recall.reading import chapters_of, replaced_in_book, sheets_of
@@ -128,11 +128,11 @@ class Neighbours:
             found = await self._found(item, None if made is None else made.vector, model or "")
             near = [one.item for one in found if (one.similarity or 0.0) >= SAME_BY_MEANING]
             if made is not None:
-                pairs += [(item, vectors[texts_of(item)[0]], one) for one in near]
+                pairs += [(item, vectors[texts_to_embed(item)[0]], one) for one in near]
             earlier += [one.item for one in found if one.item.session_id != item.session_id]
         if vectors:
             out = await asyncio.to_thread(nearest_by_words, listed, self._out)
-            told = [(item, vectors[text]) for item in listed if (text := texts_of(item)[0]) in vectors]
+            told = [(item, vectors[text]) for item in listed if (text := texts_to_embed(item)[0]) in vectors]
             pairs += [(item, one, other) for item, one in told for other in out]
         return Near(await self._compared(pairs) if vectors else None, await self._book.here(earlier))
 
@@ -164,12 +164,12 @@ class Neighbours:
         kinds = COMPARED_BY_MEANING
         pairs = [one for one in listed if one[0].kind is one[2].kind and one[0].kind in kinds]
         # Two items of one name are near by it alone: whether they say the same is asked of their texts.
-        texts = list(dict.fromkeys(texts_of(other)[0] for _, _, other in pairs))
+        texts = list(dict.fromkeys(texts_to_embed(other)[0] for _, _, other in pairs))
         by_text = await self._embed(texts) if texts else {}
         cosines = {
-            (item.id, other.id): sum(map(mul, told, by_text[texts_of(other)[0]]))
+            (item.id, other.id): sum(map(mul, told, by_text[texts_to_embed(other)[0]]))
             for item, told, other in pairs
-            if texts_of(other)[0] in by_text
+            if texts_to_embed(other)[0] in by_text
         }
         return lambda one, other: cosines.get((one.id, other.id), 0.0)
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from core.agents.bank.compare import Change, Comparison, Update
+from core.agents.bank.compare import Comparison, Effect, Update
 from core.agents.bank.scan_answer import LONGEST_TEXT
 from core.context.visibility import items_known_to_all_of
 from core.domain.audience import Audience
@@ -148,7 +148,7 @@ class Sorter:
         known: list[str] = []
         for question, update in zip(questions, updates, strict=True):
             new, old = question.new, question.known[0]
-            if update.change is Change.NONE:
+            if update.change is Effect.NONE:
                 self._is_known(new, old, known)
             elif text := _updated_text(update, new, old):
                 self._supersede(new, old, text)
@@ -245,7 +245,7 @@ def _updated_text(update: Update, new: Item, old: Item) -> str | None:
     both = f"{old.text} {new.text}"
     source = Vocabulary.of((both, old.name, new.name))
     text = new.text if any(source.unknown_in(update.text, is_paraphrase=True)) else update.text
-    if update.change is not Change.ADDS or set(words_of(old.text)) <= set(words_of(text)):
+    if update.change is not Effect.ADDS or set(words_of(old.text)) <= set(words_of(text)):
         return text
     if text == new.text or any(Vocabulary.of((text,)).unknown_in(both, is_paraphrase=True)):
         return both if len(both) <= LONGEST_TEXT else None

@@ -29,7 +29,7 @@ from core.gateway.call_records import CallRecords
 from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
-from core.text.analysis.repetition import Source, first_repeated
+from core.text.analysis.repetition import Repeatable, first_repeated
 from core.text.canonical_json import canonical
 from core.text.cleaning import clean_line
 from core.text.numbers import counted
@@ -111,7 +111,7 @@ class ProposalsMade:
     proposals: tuple[Proposal, ...] = ()
 
 
-NOTHING = ProposalsMade()
+NO_PROPOSALS = ProposalsMade()
 
 
 class CastHandler(BackgroundHandler[ProposalsMade]):
@@ -122,7 +122,7 @@ class CastHandler(BackgroundHandler[ProposalsMade]):
         work = Work.from_text(request.text)
         character = await _character(job, work, request.updated_at)
         if character is None:
-            return NOTHING, CallRecords()
+            return NO_PROPOSALS, CallRecords()
         choice = job.calls.choices[AgentRole.CONTEXT_SUMMARY]
         maker = Maker(character, request.session_id, request.id, request.updated_at)
         match work.question:
@@ -151,7 +151,7 @@ async def _character(job: Job, work: Work, now: datetime) -> LibraryCharacter | 
 async def _gaps(job: Job, choice: ModelConfig, maker: Maker) -> tuple[ProposalsMade | Failed, CallRecords]:
     sheet = sheet_of(maker.character)
     if not sheet.has_gaps:
-        return NOTHING, CallRecords()
+        return NO_PROPOSALS, CallRecords()
     context = asking.gaps(choice, sheet)
     found, records = await make_json(context, job.calls, partial(reading.read_gaps, sheet=sheet), choice)
     if isinstance(found, Failed):
@@ -164,7 +164,7 @@ async def _questions(
 ) -> tuple[ProposalsMade | Failed, CallRecords]:
     topics = [topic.name for topic in maker.character.topics if topic.name in work.topics]
     if not topics:
-        return NOTHING, CallRecords()
+        return NO_PROPOSALS, CallRecords()
     context = asking.questions(choice, sheet_of(maker.character), topics)
     found, records = await make_json(
         context, job.calls, partial(reading.read_questions, topics=topics), choice
@@ -178,7 +178,7 @@ async def _changes(
     job: Job, request: BackgroundRequest, choice: ModelConfig, maker: Maker
 ) -> tuple[ProposalsMade | Failed, CallRecords]:
     if request.slot is None:
-        return NOTHING, CallRecords()
+        return NO_PROPOSALS, CallRecords()
     session_id = job.snapshot.session.id
     blocks, events = await job.store.blocks(session_id), await job.store.canon(session_id)
     knowledge = job.snapshot.chapter_known_to(request.slot, blocks, events)
@@ -198,7 +198,8 @@ async def _changes(
 
 def _own(context: Context, proposals: Iterable[Proposal]) -> ProposalsMade:
     """Return the proposals that do not merely repeat the prompt or its example."""
-    sources = [Source("the prompt", segment.text) for segment in context.segments if segment.name in SEGMENTS]
+    shown = (segment.text for segment in context.segments if segment.name in SEGMENTS)
+    sources = [Repeatable("the prompt", text) for text in shown]
     kept = [one for one in proposals if first_repeated(_words(one), sources) is None]
     return ProposalsMade(tuple(kept))
 

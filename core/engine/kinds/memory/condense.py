@@ -33,7 +33,7 @@ class CondensedMade:
     canon_version: int = 0
 
 
-NOTHING = CondensedMade()
+NONE_CONDENSED = CondensedMade()
 _LEFT: Final = (ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED)
 """Failures after which the call is left: the GM did not ask for it, and is not asked to agree to it."""
 
@@ -47,7 +47,7 @@ class CondenseHandler(BackgroundHandler[CondensedMade]):
         is_wanted = choices.condensing.is_on and snapshot.session.state is SessionState.ACTIVE
         deltas = await _deltas(job, request) if is_wanted else ()
         if len(deltas) < FEWEST or any(one.covers(deltas[0]) for one in snapshot.condensed):
-            return NOTHING, CallRecords()
+            return NONE_CONDENSED, CallRecords()
         knowledge = snapshot.known_to_all_of(request.audience, deltas, ())
         known = [block for block in knowledge.blocks if block.type is BlockType.TURN_DELTA]
         choice = choices[AgentRole.CONTEXT_SUMMARY]
@@ -55,7 +55,7 @@ class CondenseHandler(BackgroundHandler[CondensedMade]):
         context = condense.condensing_context(task)
         made, records = await make_memory(context, job.calls, partial(condense.parse, task=task), choice)
         if isinstance(made, Failed):
-            return (NOTHING if made.error.code in _LEFT else made), records
+            return (NONE_CONDENSED if made.error.code in _LEFT else made), records
         sources = deltas[: len(task.sources)]
         memory = CondensedMemory(
             id=BlockId(new_uuid()),

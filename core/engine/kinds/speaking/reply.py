@@ -42,7 +42,7 @@ from core.gateway.model_gateway import CallResult
 from core.providers.base import ProviderError
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot, recent_from
-from core.text.analysis.repetition import Source, first_repeated
+from core.text.analysis.repetition import Repeatable, first_repeated
 from core.text.composer_text import joined
 
 CONTINUE: Final = "Continue your last reply exactly where it breaks off, without repeating any of it."
@@ -157,8 +157,7 @@ def _further_reply(
 ) -> tuple[Session, Changes]:
     _index_of(snapshot, done)
     take, ordinal = end_of_canon(snapshot, now)
-    source = source_of(str(done.id), made.origin, made.repeats, {**made.said, **made.lore})
-    reply = take.reply(ordinal, done.slot, made.text, source, done.audience)
+    reply = take.reply(ordinal, done.slot, made.text, _source(done, made), done.audience)
     return snapshot.session, Changes(session_id=snapshot.session.id, events=(reply,))
 
 
@@ -176,18 +175,14 @@ def _index_of(snapshot: Snapshot, request: ReplyRequest) -> int:
 
 
 def _exchange(take: NewTake, snapshot: Snapshot, done: ReplyRequest, made: ReplyMade) -> tuple[Event, Event]:
-    return take.events(
-        done.text,
-        done.slot,
-        made.text,
-        request_id=str(done.id),
-        audience=done.audience,
-        present=snapshot.session.present,
-        origin=made.origin,
-        repeats=made.repeats,
-        away=snapshot.session.away,
-        said={**made.said, **made.lore},
+    return (
+        take.prompt(snapshot.session, done.text, str(done.id), done.audience),
+        take.reply(1, done.slot, made.text, _source(done, made), done.audience),
     )
+
+
+def _source(done: ReplyRequest, made: ReplyMade) -> dict[str, object]:
+    return source_of(str(done.id), made.origin, made.repeats, {**made.said, **made.lore})
 
 
 def _continued(snapshot: Snapshot, done: ReplyRequest, made: ReplyMade) -> list[Event]:
@@ -278,11 +273,11 @@ def _spoken(spoken: Spoken, lore: Mapping[str, object]) -> ReplyMade:
     return ReplyMade(spoken.text, said=spoken.metadata, lore=lore)
 
 
-def _rejected(repeated: Source) -> tuple[str, ...]:
+def _rejected(repeated: Repeatable) -> tuple[str, ...]:
     """Return the note on a call whose answer was rejected."""
     return (f"This whole answer, because it repeats {repeated.what}; the model was asked once more",)
 
 
-def _kept(repeated: Source) -> tuple[str, ...]:
+def _kept(repeated: Repeatable) -> tuple[str, ...]:
     """Return the note on a call whose repetitive answer was used."""
     return (f"Nothing, although this answer repeats {repeated.what}: a second try gave no better one",)

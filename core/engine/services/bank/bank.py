@@ -20,9 +20,8 @@ from core.engine.services.bank import item_changes
 from core.engine.services.bank.provenance import ItemProvenance, provenance_of
 from core.engine.services.bank.undo import REDO, UNDO, Direction, taken_back
 from core.storage.bank_store import BankStore
+from core.storage.while_others_change import while_others_change
 
-TRIES: Final = 3
-"""Maximum attempts at a change of items that another window changes at the same time."""
 MOST_IDS: Final = 1_000
 """Items whose history is asked for one by one; of more, all of it is read."""
 MANY: Final = 500
@@ -119,15 +118,20 @@ class Bank:
 
         Raises ChangedElsewhereError if another window changed the words meanwhile: those may be better.
         """
-        try:
-            stored = await self._put([item], [item_changes.edited(item, typed)])
-        except ChangedElsewhereError:
+        words = item_changes.words_of(item)
+        now = [item]
+
+        async def edited() -> Sequence[Item]:
+            return await self._put(now, [item_changes.edited(one, typed) for one in now])
+
+        async def read_again() -> None:
+            nonlocal now
+            now = await self._as_stored(now)
             # That it was looked at, confirmed or pinned meanwhile changes nothing about its words.
-            now = next(iter(await self._as_stored([item])), None)
-            if now is None or item_changes.words_of(now) != item_changes.words_of(item):
-                raise
-            stored = await self._put([now], [item_changes.edited(now, typed)])
-        return stored[0] if stored else item
+            if [*map(item_changes.words_of, now)] != [words]:
+                raise ChangedElsewhereError
+
+        return next(iter(await while_others_change(edited, read_again)), item)
 
     async def merge(self, items: Sequence[Item]) -> Item:
         """Merge items that say the same into the one that most may know; return it.
@@ -178,32 +182,30 @@ class Bank:
         return await self._take_back(REDO)
 
     async def _take_back(self, direction: Direction) -> Sequence[Item]:
-        for tries in range(1, TRIES + 1):
+        async def took_back() -> Sequence[Item]:
             items = await self.items(with_all=True)
             of_canon = {item.id for item in await self._store.items(self._session_id, of_canon=True)}
             changed = [item for item in items if item.version > 1 or item.origin is ItemOrigin.GM]
             read = partial(self._store.versions, self._session_id)
             made = await taken_back(direction, changed, of_canon, self._clock(), read)
-            try:
-                await self._store_as_writer(made)
-            except ChangedElsewhereError:
-                if tries == TRIES:
-                    raise
-            else:
-                await self._tell(has_other_words=True)
-                return made
-        raise AssertionError("the loop returns or raises")
+            await self._store_as_writer(made)
+            return made
+
+        made = await while_others_change(took_back)
+        await self._tell(has_other_words=True)
+        return made
 
     async def _change(self, items: Sequence[Item], change: Callable[[Item], Item]) -> Sequence[Item]:
         """Store the result of `change` for items; where another window changed one, for its new version."""
-        for tries in range(1, TRIES + 1):
-            try:
-                return await self._put(items, await _of_many(items, lambda all_: list(map(change, all_))))
-            except ChangedElsewhereError:
-                if tries == TRIES:
-                    raise
-                items = await self._as_stored(items)
-        raise AssertionError("the loop returns or raises")
+
+        async def changed() -> Sequence[Item]:
+            return await self._put(items, await _of_many(items, lambda all_: list(map(change, all_))))
+
+        async def read_again() -> None:
+            nonlocal items
+            items = await self._as_stored(items)
+
+        return await while_others_change(changed, read_again)
 
     async def _put(self, before: Sequence[Item], after: Sequence[Item]) -> list[Item]:
         """Store those that differ as the next versions, all at one time, which makes them one change."""

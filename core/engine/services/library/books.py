@@ -3,13 +3,11 @@
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from typing import TypeVar
 
 from core.context.carry_over import Told, carry_over
 from core.domain.clock import Clock
 from core.domain.errors import (
     BookGoesOnError,
-    ChangedElsewhereError,
     IllegalCommandError,
     StorageError,
     UnreadPartsError,
@@ -27,11 +25,8 @@ from core.library.names import free_name, keys_of
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
+from core.storage.while_others_change import while_others_change
 from core.text.name_list import name_key
-
-_TRIES = 5
-"""Maximum attempts at a change of a book that other windows change at the same time."""
-_Stored = TypeVar("_Stored", bound=Book | None)
 
 
 class BookLibrary(Archive[Book]):
@@ -114,7 +109,7 @@ class BookLibrary(Archive[Book]):
                 return book
             return await self.add(book, session_id, await number_in(book))
 
-        return await _while_others_change(added)
+        return await while_others_change(added)
 
     async def put_in_place(self, session_id: SessionId, other: SessionId) -> Book | None:
         """Put `other` in the place of a chapter, which is in no book then; None where it is in none now."""
@@ -125,7 +120,7 @@ class BookLibrary(Archive[Book]):
             chapters = tuple(other if one == session_id else one for one in book.chapters)
             return await self.save(replace(book, chapters=chapters))
 
-        return await _while_others_change(replaced)
+        return await while_others_change(replaced)
 
     async def remove(self, book: Book, session_id: SessionId) -> Book:
         """Take a chapter out of a book; it is in none then."""
@@ -235,17 +230,6 @@ class BookLibrary(Archive[Book]):
         book = valid(cleaned_book(one), problems_of_book)
         await self._store.put_book(book)
         return replace(book, version=book.version + 1)
-
-
-async def _while_others_change(change: Callable[[], Awaitable[_Stored]]) -> _Stored:
-    """Return what a change of a book returns, tried again where another window has changed the book."""
-    for tries in range(1, _TRIES + 1):
-        try:
-            return await change()
-        except ChangedElsewhereError:
-            if tries == _TRIES:
-                raise
-    raise AssertionError("the loop returns or raises")
 
 
 def _after(snapshot: Snapshot, carried: CarryOver, clock: Clock) -> Changes:

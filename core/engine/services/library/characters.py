@@ -20,6 +20,7 @@ from core.library.characters.checks import cleaned_character, merged, problems_o
 from core.library.characters.from_card import brought_by, card_with, character_of, claims_of, other_names_of
 from core.library.names import already_here, free_name, keys_of
 from core.library.refusal import FileRefusedError
+from core.storage.while_others_change import while_others_change
 from core.text.cleaning import clean_line, is_blank
 from core.text.name_list import name_key, problems_of_groups
 
@@ -144,11 +145,11 @@ class CharacterLibrary(Archive[LibraryCharacter]):
         What else was changed of it meanwhile stays. `change` raises ChangedElsewhereError where its own field
         is not what it was.
         """
-        try:
+
+        async def changed() -> LibraryCharacter:
             return await self.save(change(await self.by_id(character_id)))
-        except ChangedElsewhereError:
-            # Once more: it may have been stored between reading and storing.
-            return await self.save(change(await self.by_id(character_id)))
+
+        return await while_others_change(changed)
 
     async def edit(self, begun: LibraryCharacter, made: LibraryCharacter) -> LibraryCharacter:
         """Store the fields in which `made` differs from `begun`, as `change` does."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from core.domain.clock import Clock
 from core.domain.errors import (
@@ -47,10 +47,10 @@ from core.exchange.session_export import SessionBody, changes_too_fast
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
+from core.storage.while_others_change import while_others_change
 from core.text.cleaning import clean_line
 
 T = TypeVar("T", bound=SavePoint | None)
-_TRIES: Final = 5
 BATCH = 200
 """Prompts to read and hash at a time, so that a long story blocks nothing."""
 
@@ -110,17 +110,19 @@ class SavePoints:
 
     async def _put(self, session_id: SessionId, make: Callable[[Sequence[SavePoint]], Awaitable[T]]) -> T:
         """Store what `make` returns for the save points there are; another window may store one meanwhile."""
+
+        async def stored() -> T:
+            taken = await self._store.save_points(session_id)
+            point = await make(taken)
+            if point is not None:
+                await self._store.put_save_point(point, taken=taken)
+            return point
+
         async with self._turn:
-            for _ in range(_TRIES):
-                taken = await self._store.save_points(session_id)
-                point = await make(taken)
-                if point is not None:
-                    try:
-                        await self._store.put_save_point(point, taken=taken)
-                    except ChangedElsewhereError:
-                        continue
-                return point
-            raise changes_too_fast("stored")
+            try:
+                return await while_others_change(stored)
+            except ChangedElsewhereError:
+                raise changes_too_fast("stored") from None
 
     async def drop(self, session_id: SessionId, number: int, *, seen: SavePoint | None = None) -> None:
         """Delete a save point that the GM named; automatic ones are replaced in turn.

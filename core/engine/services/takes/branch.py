@@ -22,8 +22,7 @@ from core.exchange.session_copy import beginning_of
 from core.exchange.session_export import SessionBody, changes_too_fast
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
-
-_TRIES = 5
+from core.storage.while_others_change import TRIES
 
 
 async def read_branch(store: SessionStore, session_id: SessionId, at: int, now: datetime) -> SessionBody:
@@ -31,7 +30,7 @@ async def read_branch(store: SessionStore, session_id: SessionId, at: int, now: 
 
     Raises IllegalCommandError without such a prompt, and StorageError when canon changes at every attempt.
     """
-    for _ in range(_TRIES):
+    for _ in range(TRIES):
         before = await store.load(session_id)
         if not 1 <= at <= before.session.prompt_index:
             last = before.session.prompt_index

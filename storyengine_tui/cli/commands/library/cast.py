@@ -17,7 +17,7 @@ from core.library.cards.card_file import CardFile, read_card
 from core.library.cards.report import CardTarget, placements, report
 from core.library.characters.character import EXPECTED, LibraryCharacter, pause_text, read_end
 from core.library.characters.from_card import brought_by, tags_of
-from core.library.characters.nature import TITLES, Nature, is_number, items_of, kind_of, texts_of
+from core.library.characters.nature import TITLES, Nature, is_number, items_of, kind_of, shown_fields
 from core.library.characters.offers import LORE, chosen_of, offers_of
 from core.library.refusal import LARGEST_FILE
 from core.text.cleaning import clean_line
@@ -150,7 +150,7 @@ def _described(one: LibraryCharacter) -> list[str]:
 
 def item_line(item: Nature) -> str:
     """Return a trait or a topic on one line."""
-    texts = {name: clean_line(text) for name, text in texts_of(item).items() if name != "name" and text}
+    texts = {name: clean_line(text) for name, text in shown_fields(item).items() if name != "name" and text}
     numbers = [f"{TITLES[name].lower()} {texts.pop(name)}" for name in list(texts) if is_number(item, name)]
     first, *others = texts.items() if texts else [("", "")]
     more = "".join(f" {TITLES[name]}: {text}" for name, text in others)

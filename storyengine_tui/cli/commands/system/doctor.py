@@ -212,14 +212,14 @@ async def _models(configuration: Configuration) -> AsyncIterator[Finding]:
 
 
 async def _model(configuration: Configuration, account: Account, model: str) -> Finding:
-    from core.providers.factory import make_provider_of
+    from core.providers.factory import make_provider
     from core.providers.local.provider import LocalProvider
     from core.providers.local.weights import find_weights
 
     if account.provider == "openai":
         return await _service("model", account, model)
     paths = configuration.paths
-    provider = await asyncio.to_thread(make_provider_of, account, paths, configuration.choices)
+    provider = await asyncio.to_thread(make_provider, account, paths, configuration.choices)
     if not isinstance(provider, LocalProvider):
         return Finding("model", "replies come from a file; no model is called")
     try:

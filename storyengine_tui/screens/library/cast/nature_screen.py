@@ -20,7 +20,7 @@ from core.library.characters.nature import (
     is_number,
     items_of,
     kind_of,
-    texts_of,
+    shown_fields,
     typed,
     with_item,
     without_item,
@@ -66,7 +66,7 @@ class NatureModal(FormModal[bool, dict[str, str]]):
     def compose_fields(self) -> ComposeResult:
         """Compose a line for each field, and the bounds."""
         item = self._item
-        for name, text in texts_of(item).items():
+        for name, text in shown_fields(item).items():
             limit = LONGEST_NAME if name == "name" else LONGEST_TEXT
             limit = _LONGEST_NUMBER if is_number(item, name) else limit
             yield field_row(TITLES[name], LineField(clean_line(text), limit=limit, id=name))
@@ -75,7 +75,7 @@ class NatureModal(FormModal[bool, dict[str, str]]):
     @property
     def typed(self) -> dict[str, str]:
         """The texts of the fields, by their names."""
-        return {name: self.query_one(f"#{name}", LineField).text for name in texts_of(self._item)}
+        return {name: self.query_one(f"#{name}", LineField).text for name in shown_fields(self._item)}
 
     async def store(self, texts: dict[str, str]) -> bool:
         """Store what was edited; a text of several lines is shown on one, and otherwise stays as it is."""
@@ -175,7 +175,7 @@ class NatureScreen(ListScreen[None, Nature]):
 
 
 def _cells_of(row: Nature) -> tuple[Text, ...]:
-    texts = texts_of(row)
+    texts = shown_fields(row)
     numbers = " ".join(
         f"{_SHORT.get(name, TITLES[name].lower())} {text}"
         for name, text in texts.items()

@@ -16,7 +16,7 @@ from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 
 SHELF_OF: Final = {ArrivalKind.CHARACTER: "cast", ArrivalKind.LOREBOOK: "lore", ArrivalKind.CHAT: "chapters"}
-NOTHING: Final = "The pasted text is not a card, lorebook or file; nothing was imported."
+NOT_READABLE: Final = "The pasted text is not a card, lorebook or file; nothing was imported."
 PASTED: Final = "The pasted text"
 CLAIMED: Final = (
     "Members of a group know its secrets and lore, “static” keeps the program from changing the character, "
@@ -52,7 +52,7 @@ class DropImport:
             content = text.encode("utf-8", "replace")
             self._offer(await self._arrived(content, PASTED))
         else:
-            self._say(NOTHING)
+            self._say(NOT_READABLE)
 
     async def _arrived(self, content: bytes, name: str) -> Arrival:
         prefers_lore = self._shelf == "lore"

@@ -19,7 +19,7 @@ from core.domain.session.session import Session
 from storyengine_tui.screens.bank.bank_rows import BankList
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.memory.block_reader import BlockReader
-from storyengine_tui.screens.narrative.memory.item_reader import ItemReader
+from storyengine_tui.screens.narrative.memory.item_list_reader import ItemListReader
 from storyengine_tui.widgets.fields.one_line import EntryField
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 from storyengine_tui.widgets.reading.line_view import LineView
@@ -102,12 +102,12 @@ class MemoryCell(Vertical):
         """Running work on memory, in words."""
 
     @cached_property
-    def bank(self) -> ItemReader:
+    def bank(self) -> ItemListReader:
         """Shows the lists of the bank; made, with its widgets, only in a chapter that keeps one."""
-        return ItemReader(self._session, self._search, self._show_heading)
+        return ItemListReader(self._session, self._search, self._show_heading)
 
     @property
-    def reader(self) -> BlockReader | ItemReader:
+    def reader(self) -> BlockReader | ItemListReader:
         """The reader that shows."""
         return self.bank if self.keeps_bank and self.bank.shown is not None else self.memory
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from core.domain.ids import ItemId
-from core.engine.recall.texts import texts_of
+from core.engine.recall.texts import texts_within
 from core.text.cleaning import clean, clean_line
 from core.text.letters import WORD_BEGINS
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
@@ -44,7 +44,7 @@ class SearchTargets:
             number = next((n for n, one in enumerate(blocks) if str(one.id) == block_id), None)
             if number is None:
                 return
-            texts = list(texts_of(blocks[number].payload))
+            texts = list(texts_within(blocks[number].payload))
             text = texts[part] if part < len(texts) else ""
             cell.go_to_list(None)
             cell.memory.go_to(number, lambda shown: place_of(shown, text, start, end))

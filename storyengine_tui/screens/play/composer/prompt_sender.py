@@ -159,7 +159,7 @@ class PromptSender:
         composer = self._composer
         try:
             await command
-        except Exception as error:
+        except Exception as error:  # a bug too: the text goes back into its panel
             composer.refused(slot, text, delivery)
             self._show_unless_writing(slot)
             if not isinstance(error, StoryEngineError):

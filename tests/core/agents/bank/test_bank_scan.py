@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.agents.answers.json_output import InvalidMemoryError
 from core.agents.bank import compare, scan, scan_answer, small_scan
-from core.agents.bank.compare import Change, Comparison, Update
+from core.agents.bank.compare import Comparison, Effect, Update
 from core.agents.bank.findings import CERTAIN, SAID, Finding, Source, items_of
 from core.agents.bank.scan import Known, ScanPart
 from core.agents.role.prompt_file import load_prompt
@@ -189,7 +189,7 @@ def test_the_schema_lets_a_model_name_only_prompts_and_characters_that_are_there
     assert states["who"]["enum"] == ["Mira", "Jonas"]
 
 
-def texts_of(setup_choice: ModelConfig, events: tuple[Event, ...], context: tuple[Event, ...] = ()) -> str:
+def scanned(setup_choice: ModelConfig, events: tuple[Event, ...], context: tuple[Event, ...] = ()) -> str:
     setup = scan.setup_of(setup_choice)
     part = ScanPart(events, context)
     made = scan.scan_context(setup, knowledge(*context, *events), part, KNOWN)
@@ -197,7 +197,7 @@ def texts_of(setup_choice: ModelConfig, events: tuple[Event, ...], context: tupl
 
 
 def test_what_is_analysed_is_apart_from_what_is_given_to_understand_it() -> None:
-    text = texts_of(FULL, EVENTS[2:], EVENTS[:2])
+    text = scanned(FULL, EVENTS[2:], EVENTS[:2])
     before, _, analysed = text.partition("=== RECENT_CONTEXT_CHUNK ===")
     assert "1) The lamp goes out." in before
     assert "2) The harbour of Varn is dark." in analysed
@@ -342,9 +342,9 @@ def test_what_changes_is_asked_with_a_text_but_of_a_very_small_model() -> None:
         }
     )
     assert compare.read_update(answer, asked) == [
-        Update(Change.ADDS, "Both."),
-        Update(Change.NONE, asked[1].new.text),
-        Update(Change.CONTRADICTS, asked[2].new.text),
+        Update(Effect.ADDS, "Both."),
+        Update(Effect.NONE, asked[1].new.text),
+        Update(Effect.CONTRADICTS, asked[2].new.text),
     ]
     with pytest.raises(InvalidMemoryError):
         compare.read_update('{"n1": "adds"}', asked)
@@ -372,4 +372,4 @@ def test_the_example_of_a_small_prompt_can_be_read(name: str) -> None:
         asked = [question(1)]
         assert compare.read_match(example[1], asked) == [asked[0].known[0]]
     else:
-        assert compare.read_update(example[1], [question(1, 1)])[0].change is Change.CONTRADICTS
+        assert compare.read_update(example[1], [question(1, 1)])[0].change is Effect.CONTRADICTS

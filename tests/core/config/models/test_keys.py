@@ -117,13 +117,16 @@ def test_the_keyring_is_asked_by_profile(ring: Memory) -> None:
 
 
 @pytest.mark.parametrize("error", [KeyringLocked, BusError])
-def test_a_keyring_that_does_not_open_is_none(error: type[Exception]) -> None:
+def test_a_keyring_that_does_not_open_is_none(
+    error: type[Exception], caplog: pytest.LogCaptureFixture
+) -> None:
     keyring.set_keyring(Closed(error))
     assert value(ProfileSettings()) is None
     with pytest.raises(StoryEngineError) as caught:
         store_api_key(of_profile("production"), SecretStr("SECRET"))
     assert caught.value.code is ErrorCode.STORAGE_SAVE_FAILED
-    assert "SECRET" not in str(caught.value)
+    assert "SECRET" not in str(caught.value) + caplog.text
+    assert caplog.text.count(error.__name__) == 2, "the log says why, once for each"
 
 
 def test_a_found_key_does_not_show() -> None:

@@ -23,10 +23,10 @@ from core.domain.bank.details import (
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item
 from core.domain.bank.matching import (
+    AlikeByWords,
     BankIndex,
     Likeness,
     Match,
-    alike,
     has_same_text,
     item_name_key,
     state_key,
@@ -60,7 +60,7 @@ def test_items_that_may_say_the_same_are_in_groups_within_their_kind_label_and_c
         for number in (8, 9)
     ]
     others = [private, place, *states, *threads]
-    assert alike([first, again, *others, third]) == [(again, third, first)]
+    assert AlikeByWords([first, again, *others, third]).groups() == [(again, third, first)]
 
 
 def test_items_that_mean_the_same_are_in_one_group_unless_only_their_names_are_alike() -> None:
@@ -70,7 +70,7 @@ def test_items_that_mean_the_same_are_in_one_group_unless_only_their_names_are_a
     person = item(4, "Old Tam", "He keeps it.", PersonDetails())
     gone = ItemId(UUID(int=99))
     pairs = [(key.id, other) for other in (words.id, named.id, person.id, gone)]
-    assert alike([key, words, named, person], pairs) == [(key, words)]
+    assert AlikeByWords([key, words, named, person]).groups(pairs) == [(key, words)]
 
 
 KEY = item(1, "The brass key", "Kara hid the brass key under the mill.")
@@ -192,4 +192,4 @@ def test_items_of_a_script_without_spaces_are_not_the_same_for_having_the_same_l
     lamp = item(1, "ตะเกียง", "คาราวางตะเกียงลงบนโต๊ะแล้วหันมามองเขา")
     key = item(2, "กุญแจ", "เขามองตะเกียงบนโต๊ะแล้ววางกุญแจลงหน้าคารา")
     again = item(3, "ตะเกียง", "คาราวางตะเกียงลงบนโต๊ะแล้วหันมามองเขาช้า ๆ")
-    assert alike([lamp, key, again]) == [(lamp, again)]
+    assert AlikeByWords([lamp, key, again]).groups() == [(lamp, again)]

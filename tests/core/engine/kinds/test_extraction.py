@@ -28,7 +28,7 @@ from tests.core.rooms.bank_room import (
     read,
     room,
     scan,
-    texts_of,
+    texts_of_calls,
 )
 from tests.core.rooms.room import Room
 from tests.core.rooms.takes_model import done, play
@@ -198,7 +198,8 @@ def wound(prompt: int, text: str, **fields: object) -> dict[str, object]:
 
 async def inputs(session: SessionHandle, agent: Slot) -> list[str]:
     """Return the whole input of each call of a character, oldest first."""
-    return await texts_of(session, [one for one in await session.reads.artifacts() if one.agent_id == agent])
+    own = [one for one in await session.reads.artifacts() if one.agent_id == agent]
+    return await texts_of_calls(session, own)
 
 
 async def test_a_newer_state_takes_the_place_of_the_older_one_in_its_characters_input() -> None:
@@ -271,9 +272,8 @@ async def test_known_people_and_places_are_named_to_the_model() -> None:
     async with made.opened() as session:
         await play(session, "1?", "2?", "3?", "4?", "5?", "6?")
         await read(session)
-        first, second = [
-            one for one in await texts_of(session, await calls(session)) if "RECENT_CONTEXT_CHUNK" in one
-        ]
+        texts = await texts_of_calls(session, await calls(session))
+        first, second = [one for one in texts if "RECENT_CONTEXT_CHUNK" in one]
         assert "Other people:" not in first
         assert "Other people:\n- The miller" in second
         assert "- Agent Red" in first

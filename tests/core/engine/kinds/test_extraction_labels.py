@@ -5,7 +5,7 @@ import pytest
 from core.domain.audience import EVERYONE, Audience
 from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus
-from tests.core.rooms.bank_room import calls, extractions, fact, items, read, room, scan, texts_of
+from tests.core.rooms.bank_room import calls, extractions, fact, items, read, room, scan, texts_of_calls
 from tests.core.rooms.takes_model import done, play
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ async def test_who_is_called_by_another_name_is_told_to_a_reading_for_that_chara
         await done(session, await session.submit_prompt(Slot.RED, "The Fox bows?", heard_by=alone))
         await play(session, "The Fox and The Owl rob the bank?", "Three?")
         await read(session)
-        wide, private = await texts_of(session, await calls(session))
+        wide, private = await texts_of_calls(session, await calls(session))
         assert "The Fox" in wide
         assert "(also" not in wide
         assert "- Agent Red (also The Fox)\n- Agent Orange\n" in private
@@ -46,7 +46,7 @@ async def test_a_line_that_is_never_sent_is_left_out_of_what_is_read_and_the_res
         await session.scene.set_status(list(await session.reads.canon()), ContextStatus.NEVER)
         await play(session, "Two?", "Three?")
         await read(session)
-        [text] = await texts_of(session, await calls(session))
+        [text] = await texts_of_calls(session, await calls(session))
         assert "2) Two?" in text
         assert "vault" not in text
         [item] = await items(session)

@@ -8,7 +8,7 @@ from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.ids import CharacterId, new_uuid
 from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.library.characters.checks import BOUNDS, problems_of_character
-from core.library.characters.nature import Nature, called, texts_of, typed, with_item, without_item
+from core.library.characters.nature import Nature, called, shown_fields, typed, with_item, without_item
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 PROUD, SHY = Trait(name="Proud", strength=1 / 3), Trait(name="Shy")
@@ -28,7 +28,7 @@ def kara(*items: Nature) -> LibraryCharacter:
 
 @pytest.mark.parametrize("item", [PROUD, SHY, SEA], ids=lambda item: item.name)
 def test_what_was_not_edited_stays_to_the_last_digit(item: Nature) -> None:
-    assert typed(item, texts_of(item)) == item
+    assert typed(item, shown_fields(item)) == item
 
 
 def test_numbers_are_read_with_a_point_or_a_comma() -> None:

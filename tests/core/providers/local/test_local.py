@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from core.config.files.paths import Paths
+from core.config.models.accounts import own_account
+from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings
 from core.domain.errors import ErrorCode
 from core.providers.base import ChatMessage, ModelRequest, ProviderError
@@ -304,7 +306,7 @@ async def test_a_gguf_that_is_none_inside_gives_a_sentence(tmp_path: Path, paths
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + b"\x00" * 1_000)
     profile = ProfileSettings(model_path=broken)
-    provider = make_provider(profile, paths)
+    provider = make_provider(own_account(profile, "local"), paths, choose_models(profile))
     assert "could not read" in (await fail(provider, ErrorCode.LLM_SERVER_ERROR)).message
     await provider.aclose()
 

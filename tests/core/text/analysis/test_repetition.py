@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.analysis.repetition import LEAST_WORDS, Source, first_repeated, repeats, terms_of, words_of
+from core.text.analysis.repetition import LEAST_WORDS, Repeatable, first_repeated, terms_of, words_of
 from tests.core.values.sessions import any_text
 
 EXAMPLE = '"This shelf will not keep me here," I say. I set my shoulder against it and try to push it aside.'
@@ -19,6 +19,10 @@ THAI = (
     "แต่ไม่มีใครในหมู่บ้านเชื่อคำพูดนั้นอีกต่อไป เด็กคนหนึ่งยืนอยู่ที่ประตู ถือกุญแจทองเหลืองไว้ในมือเล็ก ๆ ของเขา "
     "คาราถามว่าเขาไปเอามันมาจากไหน แต่เด็กเพียงแค่ส่ายหน้าและวิ่งหายไปในความมืด"
 )
+
+
+def repeats(text: str, source: str) -> bool:
+    return first_repeated(text, (Repeatable("", source),)) is not None
 
 
 @pytest.mark.parametrize(
@@ -74,10 +78,14 @@ def test_a_reply_that_is_short_or_has_something_of_its_own_to_say_does_not(reply
 
 
 def test_the_first_source_that_is_repeated_is_named() -> None:
-    sources = (Source("the GM's prompt", PROMPT), Source("an example", EXAMPLE), Source("another", EXAMPLE))
+    sources = (
+        Repeatable("the GM's prompt", PROMPT),
+        Repeatable("an example", EXAMPLE),
+        Repeatable("another", EXAMPLE),
+    )
     assert first_repeated(EXAMPLE, sources) == sources[1]
     assert first_repeated("I go out and count the boats in the harbour.", sources) is None
-    assert first_repeated("Yes.", (Source("a reply", "Yes."),)) is None
+    assert first_repeated("Yes.", (Repeatable("a reply", "Yes."),)) is None
 
 
 @given(any_text, any_text)
@@ -101,7 +109,7 @@ SHIFTED = str.maketrans("abcdefghijklm", "nopqrstuvwxyz")
 @given(st.lists(st.text("xyz", min_size=1, max_size=3), max_size=2_000))
 def test_a_long_text_is_compared_in_no_time_however_it_repeats_itself(words: list[str]) -> None:
     text = " ".join(words)
-    assert first_repeated(text, (Source("", "other words altogether"),) * 30) is None
+    assert first_repeated(text, (Repeatable("", "other words altogether"),) * 30) is None
 
 
 @pytest.mark.parametrize("text", ["राजा महल में गया", "தமிழ் மொழி", "שָׁלוֹם לָךְ", "за\u0301мок стоит"])

@@ -3,7 +3,7 @@
 import pytest
 
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell
-from storyengine_tui.screens.narrative.memory.item_reader import NO_OTHERS
+from storyengine_tui.screens.narrative.memory.item_list_reader import NO_OTHERS
 from tests.tui.engine_app import Desktop
 from tests.tui.rooms.bank_tab import tab3
 

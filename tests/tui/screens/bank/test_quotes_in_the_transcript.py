@@ -17,7 +17,7 @@ from core.engine.services.bank.item_changes import NO_WORDS
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_modal import AddItemModal
 from storyengine_tui.screens.bank.item_screen import ItemScreen
-from storyengine_tui.screens.bank.sheet_modal import NOTHING, SheetModal
+from storyengine_tui.screens.bank.sheet_modal import NO_CHANGES, SheetModal
 from storyengine_tui.screens.play.actions.bank_actions import ONE_EVENT
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.shell.app import StoryEngineApp
@@ -185,7 +185,7 @@ async def test_the_sheet_of_the_panels_character_leads_to_its_proofs_and_is_corr
         await play.pilot.press("ctrl+n", "alt+c")
         await play.until(lambda: isinstance(play.app.screen, SheetModal))
         nothing = play.app.screen.query_one("#nothing", Static)
-        await play.until(lambda: str(nothing.content) == NOTHING)
+        await play.until(lambda: str(nothing.content) == NO_CHANGES)
 
 
 async def test_a_chapter_without_a_bank_has_neither_quotes_nor_a_sheet(

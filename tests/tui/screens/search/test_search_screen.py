@@ -16,7 +16,7 @@ from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.recall.hits import Hit
 from core.engine.recall.search import Searched
-from core.engine.recall.texts import texts_of
+from core.engine.recall.texts import texts_within
 from core.engine.services.library.books import BookLibrary
 from core.library.book import Book
 from storyengine_tui.screens.bank.bank_rows import BankList
@@ -128,7 +128,7 @@ async def test_enter_goes_to_the_words_in_memory(desktop: Desktop) -> None:
     async with desktop.window(lambda engine: make_active(engine, 8)) as (pilot, app):
         assert app.session is not None
         blocks = await app.session.reads.memory_blocks()
-        text = next(text for text in texts_of(blocks[-1].payload) if len(text) > 20)
+        text = next(text for text in texts_within(blocks[-1].payload) if len(text) > 20)
         screen = await searching(pilot, app, text.split()[-1].strip("."))
         await choose(pilot, screen, f"Memory, {PromptRange(blocks[-1].first, blocks[-1].last).named}")
         view = app.chapter.query_one(MemoryCell).memory.view

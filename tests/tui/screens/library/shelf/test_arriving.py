@@ -17,7 +17,7 @@ from storyengine_tui.screens.library.cast.cast_screen import CastScreen
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.lore.lore_screen import LoreScreen
 from storyengine_tui.screens.library.shelf import arriving
-from storyengine_tui.screens.library.shelf.arriving import NOTHING
+from storyengine_tui.screens.library.shelf.arriving import NOT_READABLE
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -120,7 +120,7 @@ async def test_what_was_confirmed_is_imported_although_the_list_is_left_at_once(
 
 
 NEITHER = (
-    ("The wind turns.", NOTHING),
+    ("The wind turns.", NOT_READABLE),
     ("/nowhere/kara.png", "cannot be read"),
     ('{"spec": ', "The pasted text is not valid JSON: line 1 cannot be read."),
     ("{}", "The pasted text holds neither a card nor a lorebook."),

@@ -22,7 +22,7 @@ from storyengine_tui.screens.bank.bank_rows import (
 )
 from storyengine_tui.screens.bank.item_list import ItemList
 
-NOTHING: Final = (
+NO_ITEMS: Final = (
     "Nothing here yet. Items are drawn from play after each block of memory; + adds one of yours."
 )
 ALL_OUT: Final = "All items of this list were taken out; f shows them."
@@ -36,7 +36,7 @@ NONE_ALIKE: Final = "No two items of this list seem to say the same; d shows all
 READING: Final = "Reading the bank …"
 
 
-class ItemReader:
+class ItemListReader:
     """Shows one list of the bank at a time, narrowed by a filter, a character's knowledge and a search.
 
     `field` has the words that are searched; `changed` is called after each change of the list or its heading.
@@ -172,7 +172,7 @@ class ItemReader:
             return NOTHING_FOUND
         if self._knower is not None and found(rows, shown, Wanted.ALL, None, ""):
             return NONE_KNOWN.format(name=self._session().name_of(self._knower))
-        return ALL_OUT if self._found(Wanted.OUT, "") else NOTHING
+        return ALL_OUT if self._found(Wanted.OUT, "") else NO_ITEMS
 
     def next_match(self, step: int) -> None:
         """Go to the list, which has every match."""
