@@ -326,7 +326,7 @@ def why_not_writable(session: Session, holder: WriterInfo | None, *, is_writer: 
         if session.archived_at is not None:
             return "This chapter was set aside in another window; here it can only be read."
         if holder is None:
-            return "The window that wrote in this chapter has closed; take over (^t) to write here."
+            return "The window that wrote in this chapter has closed; take over (Ctrl+T) to write here."
         # The banner below says which window.
         return "Read-only here while another window writes in this chapter."
     if session.state.has_ended:

@@ -52,7 +52,7 @@ class LorebookScreen(LorebookEditorScreen, NarrowingScreen[None]):
         "settings of the whole book: its groups, scan depth and budget."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "open", "Edit", key_display="Enter"),
+        Binding("o", "open", "Edit", key_display="⏎"),
         Binding("space", "switch", "On/off"),
         Binding("n", "add", "New"),
         Binding("d", "drop", "Delete"),
