@@ -56,7 +56,7 @@ class Feedback:
         self.show_trouble(
             error,
             BannerAction("leave", "Try again", "ctrl+q"),
-            BannerAction("leave-anyway", "Quit without storing it"),
+            BannerAction("leave-anyway", "Quit without saving it"),
         )
         self._asks_to_leave = True
 

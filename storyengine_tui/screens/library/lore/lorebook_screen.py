@@ -314,7 +314,7 @@ class LorebookScreen(LorebookEditorScreen, NarrowingScreen[None]):
         except StoryEngineError as error:
             self.say_unsaved(error)
             question = ConfirmModal(
-                "Leave without storing it?", error.message, confirm="Leave", cancel="Stay here"
+                "Leave without saving it?", error.message, confirm="Leave", cancel="Stay here"
             )
             self.app.push_screen(question, self._leave)
         else:
