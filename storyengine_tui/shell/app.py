@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -36,13 +35,13 @@ from storyengine_tui.shell.overlay_app import OverlayApp
 from storyengine_tui.shell.terminal_window import Terminal
 from storyengine_tui.shell.themed_app import ThemedApp
 from storyengine_tui.textual_ext.terminal.unix_driver import resilient
+from storyengine_tui.widgets.key_names import short
 
 if TYPE_CHECKING:
     from core.engine.engine import Engine
 
 log = logging.getLogger(__name__)
 
-FUNCTION_KEY = re.compile(r"f\d+")
 COMMANDS_TIMEOUT_SECONDS = 10.0
 """Seconds that what the GM asked for has to be stored before the program ends."""
 CLOSE_TIMEOUT_SECONDS = 5.0
@@ -124,9 +123,8 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         self.push_screen(StoryPalette(self.chapter))
 
     def get_key_display(self, binding: Binding) -> str:
-        """Return a key as our texts name it: F3, not f3."""
-        shown = super().get_key_display(binding)
-        return shown.upper() if FUNCTION_KEY.fullmatch(shown) else shown
+        """Return the short name of a key, for the row of keys."""
+        return short(super().get_key_display(binding))
 
     def on_mount(self) -> None:
         """Paint, then start the engine."""

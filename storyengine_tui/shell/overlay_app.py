@@ -109,7 +109,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp):
         from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 
         if not isinstance(self.screen, ConfirmModal):
-            title = "Quit without storing it?"
+            title = "Quit without saving it?"
             ask_first(self, ConfirmModal(title, loss, confirm="Quit", cancel="Keep writing"), leave)
 
     async def action_go_on(self, step: int) -> None:

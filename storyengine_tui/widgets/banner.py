@@ -17,6 +17,7 @@ from textual.widgets import Button, Static
 
 from core.text.cleaning import clean
 from storyengine_tui.widgets.elapsed import elapsed_text
+from storyengine_tui.widgets.key_names import with_key
 from storyengine_tui.widgets.widget_message import WidgetMessage
 
 
@@ -33,16 +34,16 @@ _WORDS = {Tone.ERROR: "Error: ", Tone.WARNING: "Note: ", Tone.INFO: ""}
 
 @dataclass(frozen=True, slots=True)
 class BannerAction:
-    """A button of a banner. `key_label` names the key that does the same, which the screen binds."""
+    """A button of a banner. `key` does the same; the screen binds it."""
 
     name: str
     label: str
-    key_label: str = ""
+    key: str = ""
 
     @property
     def text(self) -> str:
         """The text on the button."""
-        return f"{self.label} ({self.key_label})" if self.key_label else self.label
+        return with_key(self.label, self.key)
 
 
 DISMISS: Final = BannerAction("dismiss", "Dismiss")

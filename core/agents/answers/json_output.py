@@ -16,6 +16,7 @@ from typing import get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from core.agents.answers.plain_problem import in_plain_words
 from core.config.models.model_config import PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.story.memory import SMALL_BOUNDS, WIDE_BOUNDS, compact_json
@@ -41,10 +42,14 @@ prompts must be allowed memory that is longer than itself."""
 
 
 class InvalidMemoryError(StoryEngineError):
-    """Output that cannot be stored; `problems` are at most ten lines for the model's one more try."""
+    """Output that cannot be stored; `problems` are at most ten lines for the model's one more try.
 
-    def __init__(self, problems: Sequence[str]) -> None:
+    `plain` are sentences about the same for the GM, where the text is not a model's.
+    """
+
+    def __init__(self, problems: Sequence[str], plain: Sequence[str] = ()) -> None:
         self.problems = tuple(problems[:MAX_PROBLEMS])
+        self.plain = tuple(plain[:MAX_PROBLEMS]) or tuple(f"{problem}." for problem in self.problems)
         super().__init__(ErrorCode.LLM_INVALID_JSON)
 
 
@@ -136,7 +141,10 @@ def checked(
     try:
         model.model_validate(payload)
     except ValidationError as error:
-        raise InvalidMemoryError([_problem(detail) for detail in error.errors()]) from error
+        details = error.errors()
+        raise InvalidMemoryError(
+            [_problem(detail) for detail in details], [in_plain_words(model, detail) for detail in details]
+        ) from error
     written = compact_json(payload)
     if len(written) > MAX_MEMORY:
         raise InvalidMemoryError(

@@ -12,6 +12,7 @@ from core.domain.bank.details import ItemKind, ThreadDetails
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item, Validation
 from core.domain.errors import StoryEngineError
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.sync import notifications
 from core.text import numbers
@@ -21,6 +22,7 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
     from core.engine.services.bank.bank import Bank
+    from core.engine.services.bank.item_changes import NewItem
     from core.engine.session.session_handle import SessionHandle
     from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 
@@ -36,7 +38,8 @@ ONE_TO_EDIT: Final = "One item is edited at a time: Space removes a mark."
 class ItemCommands:
     """Runs commands on items for a page or a dialog; `said` is called with the outcome, once it is stored.
 
-    `kept_text` returns the file for something of the chapter that is being written.
+    `kept_text` returns the file for something of the chapter that is being written. `place_of` says of a new
+    item, behind “Added”, why it is not in view, such as `, hidden by the filter (f)`; nothing where it is.
     """
 
     def __init__(
@@ -45,11 +48,13 @@ class ItemCommands:
         session: "Callable[[], SessionHandle]",
         said: Callable[[str], object],
         kept_text: "Callable[[str], UnstoredText | None]",
+        place_of: Callable[[Item], str],
     ) -> None:
         self._owner = owner
         self._session = session
         self._said = said
         self._kept_text = kept_text
+        self._place_of = place_of
         self._turn = asyncio.Lock()
         """Has what was asked for stored in its order: an undo is of the change before it."""
 
@@ -171,8 +176,16 @@ class ItemCommands:
 
         session = self._session()
         kept = self._kept_text("item")
-        dialog = AddItemModal(session.snapshot.session, session.bank.add, kind, about, kept)
-        self._push(dialog, partial(self._stored, "Added; u takes it out again"))
+        items: list[Item] = []
+
+        async def add(here: Session, new: "NewItem") -> None:
+            items.append(await session.bank.add(here, new))
+
+        def added(is_stored: bool | None) -> None:
+            place = self._place_of(items[-1]) if items else ""
+            self._stored(f"Added{place or '; u undoes it'}", is_stored)
+
+        self._push(AddItemModal(session.snapshot.session, add, kind, about, kept), added)
 
     def _stored(self, outcome: str, is_stored: bool | None) -> None:
         if is_stored:

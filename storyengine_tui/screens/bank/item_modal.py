@@ -79,7 +79,7 @@ class ItemModal(ItemFieldsModal):
     """Edits an item: the GM's words are not replaced by those of a model."""
 
     HELP = (
-        "No model replaces your text. Ctrl+S stores it, u in the list undoes it. Who may know it does not "
+        "No model replaces your text. Ctrl+S saves it, u in the list undoes it. Who may know it does not "
         "change: that follows from its sources.\n\n"
         "Fading is the share of its importance that an item loses with each prompt, unless it is recalled: "
         "0.002 leaves half of it after 350 prompts, “never” leaves all. An item with a last prompt is not "
@@ -170,7 +170,7 @@ class AddItemModal(ItemFieldsModal):
     AUTO_FOCUS = "#name"
     SAVE = "Add"
     heading = "Add to the bank"
-    HELP = "An item that you add is confirmed, and known to those that you tick. Ctrl+S stores it."
+    HELP = "An item that you add is confirmed, and known to those that you tick. Ctrl+S saves it."
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from core.context.bank import sheet_of, this_chapter
 from core.domain.bank.details import ItemKind
+from core.domain.bank.item import Item
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
@@ -53,7 +54,7 @@ class SheetModal(BoxModal[None]):
         self._slot = slot
         self._outcome = ""
         """Outcome of the last command, shown in place of the keys."""
-        self._item_commands = ItemCommands(self, lambda: session, self._said, kept_text)
+        self._item_commands = ItemCommands(self, lambda: session, self._said, kept_text, self._place_of)
 
     def compose(self) -> ComposeResult:
         """Compose the list, what was done, and the keys."""
@@ -122,6 +123,10 @@ class SheetModal(BoxModal[None]):
     @on(ItemList.Left)
     def _leave(self, event: ItemList.Left) -> None:
         self._item_commands.mark_seen(event.items)
+
+    def _place_of(self, item: Item) -> str:
+        is_here = item.kind is ItemKind.STATE and item.about is self._slot
+        return "" if is_here else ", not on this sheet"
 
     def _said(self, outcome: str) -> None:
         self._list.unmark()

@@ -46,7 +46,7 @@ class Feedback:
     def show_start_failure(self, error: StoryEngineError) -> None:
         """Say why nothing can be opened, and offer Retry."""
         self.end_progress()
-        self.show_trouble(error, BannerAction("start", "Retry", "^r"))
+        self.show_trouble(error, BannerAction("start", "Retry", "ctrl+r"))
         self.has_failed_to_start = True
         self._screen.refresh_bindings()
 
@@ -55,8 +55,8 @@ class Feedback:
         self.end_progress()
         self.show_trouble(
             error,
-            BannerAction("leave", "Try again", "^q"),
-            BannerAction("leave-anyway", "Quit without storing it"),
+            BannerAction("leave", "Try again", "ctrl+q"),
+            BannerAction("leave-anyway", "Quit without saving it"),
         )
         self._asks_to_leave = True
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 POLL_SECONDS = 3.0
 """Interval in seconds at which a read-only window checks whether the writer is still there."""
 
-WAIT: Final = BannerAction("take-over", "Take over when it closes", "^t")
-STOP_WAITING: Final = BannerAction("take-over", "Do not take over", "^t")
-TAKE_OVER: Final = BannerAction("take-over", "Take over", "^t")
-CHAPTERS: Final = BannerAction("chapters", "Chapters", "F5")
+WAIT: Final = BannerAction("take-over", "Take over when it closes", "ctrl+t")
+STOP_WAITING: Final = BannerAction("take-over", "Do not take over", "ctrl+t")
+TAKE_OVER: Final = BannerAction("take-over", "Take over", "ctrl+t")
+CHAPTERS: Final = BannerAction("chapters", "Chapters", "f5")
 
 OTHER_WRITES = "Another window writes in this chapter ({}, since {}); this window is read-only."
 TAKES_OVER = " It takes over as soon as the other one closes."

@@ -60,7 +60,7 @@ class ModelsHereScreen(SavingScreen[Configuration | FoundModel | None]):
         "model that comes with the program ends that. Servers are looked for on this machine alone."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "choose", "Use", key_display="Enter"),
+        Binding("o", "choose", "Use", key_display="⏎"),
         Binding("r", "look", "Look again"),
         Binding("escape", "close", "Back"),
     ]

@@ -125,7 +125,7 @@ def failure_banner(view: NarrativeView) -> BannerText | None:
     if view.draft_count:
         earlier = "Draft 1 is" if view.draft_count == 1 else f"All {view.draft_count} drafts are"
         hint = f"{earlier} as before. {hint}"
-    retry = BannerAction("retry", "Retry", "^r")
+    retry = BannerAction("retry", "Retry", "ctrl+r")
     is_stopped = request.error_code is ErrorCode.LLM_CANCELLED
     return BannerText(
         clean(sentence),

@@ -15,7 +15,7 @@ from storyengine_tui.screens.play.play_view import PlayView, is_played, reply_fa
 from storyengine_tui.widgets.banner import Banner, BannerAction, BannerText, Tone
 from storyengine_tui.widgets.text_line import show_line
 
-RETRY_KEY = "^r"
+RETRY_KEY = "ctrl+r"
 
 
 class FailureBanners(Vertical):

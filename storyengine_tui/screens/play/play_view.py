@@ -26,7 +26,6 @@ from storyengine_tui.screens.play.scene.stage_view import StageView
 from storyengine_tui.screens.play.takes_view import COMMANDS, TakesView
 from storyengine_tui.screens.shared.state_labels import reason_of
 
-LONGEST_SCENE = 400
 _OTHER_NAMES = 60
 """Characters of the other names of one character."""
 
@@ -46,7 +45,7 @@ class PlayView:
 
     session: Session
     scene: str
-    """The opening scene; empty once something was played."""
+    """The opening scene and what to do, with a blank line between; empty once something was played."""
     running: ReplyRequest | SummaryRequest | None
     """The reply or the summary that is running, or about to run."""
     queued: tuple[ReplyRequest, ...]
@@ -286,9 +285,7 @@ def _opening_scene(snapshot: Snapshot) -> str:
         return ""
     scene = clean_line(snapshot.tab1.chapter or snapshot.tab1.world)
     first = numbered(session, session.next_slot)
-    return (
-        f"The scene: {_short(scene, LONGEST_SCENE)}\n\nWrite the first prompt to {first} in the panel below."
-    )
+    return f"The scene: {scene}\n\nWrite the first prompt to {first} in the panel below."
 
 
 def ending_consequences(session: Session, waiting: Sequence[Slot], new_items: int = 0) -> str:
@@ -326,7 +323,7 @@ def why_not_writable(session: Session, holder: WriterInfo | None, *, is_writer: 
         if session.archived_at is not None:
             return "This chapter was set aside in another window; here it can only be read."
         if holder is None:
-            return "The window that wrote in this chapter has closed; take over (^t) to write here."
+            return "The window that wrote in this chapter has closed; take over (Ctrl+T) to write here."
         # The banner below says which window.
         return "Read-only here while another window writes in this chapter."
     if session.state.has_ended:

@@ -10,6 +10,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.engine.changes.canon import newest_events
 from core.storage.snapshot import Snapshot
+from storyengine_tui.widgets.key_names import with_key
 
 COMMANDS: Final = {
     "reroll": Command.ASK_AGAIN,
@@ -55,8 +56,11 @@ class TakesView:
         """The takes and what was undone, in one line; empty while there is neither."""
         parts = [f"take {self.take} of {self.count}"] if self.count > 1 and self.is_shown else []
         if self.undone is not None:
-            verb = "" if parts else "is " if len(self.undone) == 1 else "are "
-            parts.append(f"{self.undone.named} {verb}undone")
+            is_one = len(self.undone) == 1
+            verb = "" if parts else "is " if is_one else "are "
+            # A range beside takes is without its noun: line and buttons have to fit in 80 columns.
+            undone = self.undone.named if is_one or not parts else str(self.undone)
+            parts.append(f"{undone} {verb}undone")
         line = " · ".join(parts)
         return line[:1].upper() + line[1:]
 
@@ -67,10 +71,10 @@ class TakesView:
         if self.count > 1 and self.is_shown:
             names += [("choose_take(-1)", "←"), ("choose_take(1)", "→")]
         if self.undone is None:
-            names.append(("reroll", "Re-roll (F9)"))
+            names.append(("reroll", with_key("Re-roll", "f9")))
         else:
-            names.append(("redo", "Redo (Alt+O)"))
-        names.append(("undo", "Undo (^o)"))
+            names.append(("redo", with_key("Redo", "alt+o")))
+        names.append(("undo", with_key("Undo", "ctrl+o")))
         return tuple(
             TakeButton(name, label, name.partition("(")[0] in self.possible) for name, label in names
         )

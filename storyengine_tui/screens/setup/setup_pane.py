@@ -280,7 +280,7 @@ class SetupPane(SessionTab):
         is_cancelled = request.error_code is ErrorCode.LLM_CANCELLED
         self._banner.show(
             reason_of(request),
-            actions=(BannerAction("retry", "Retry", "^r"), BannerAction("edit", "Edit")),
+            actions=(BannerAction("retry", "Retry", "ctrl+r"), BannerAction("edit", "Edit")),
             tone=Tone.INFO if is_cancelled else Tone.ERROR,
         )
         self._scroll_to_top()

@@ -119,7 +119,7 @@ class AutosavedScreen(OverlayScreen[None]):
         if not loss:
             self._leave(is_sure=True)
             return
-        question = ConfirmModal("Leave without storing it?", loss, confirm="Leave", cancel="Keep writing")
+        question = ConfirmModal("Leave without saving it?", loss, confirm="Leave", cancel="Keep writing")
         self.app.push_screen(question, self._leave)
 
     @property

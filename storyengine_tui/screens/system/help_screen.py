@@ -15,6 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.key_names import written_out
 
 EDITING = (
     ("arrows, Home, End, PageUp, PageDown", "move"),
@@ -37,16 +38,6 @@ FIELD = (
 )
 """The keys of every field of one line."""
 ANYWHERE = READING_KEYS[-2:]
-
-_WORDS = ("enter", "esc", "space", "tab", "up", "down", "left", "right", "home", "end")
-NAMES = {
-    **{word: word.capitalize() for word in _WORDS},
-    **dict.fromkeys(("pgup", "pageup"), "PageUp"),
-    **dict.fromkeys(("pgdn", "pagedown"), "PageDown"),
-    "escape": "Esc",
-    "del": "Delete",
-} | {"⏎": "Enter", "↑": "Up", "↓": "Down", "←": "Left", "→": "Right", "⌫": "Backspace"}
-"""Full names of keys that the row of keys shows as signs, abbreviated or in lower case."""
 
 WIDTH = 69
 """Cells of a line where the terminal has 80; beside it is the bar that scrolls."""
@@ -117,15 +108,6 @@ def key_lines(keys: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield from (f"{'':<{column}}{more}" for more in others)
 
 
-def named(shown: str) -> str:
-    """Return the full name of a key, such as Ctrl+N for `^n` in the row of keys."""
-    *modifiers, key = shown.split("+") if len(shown) > 1 else [shown]
-    if key.startswith("^") and len(key) > 1:
-        modifiers, key = ["ctrl", *modifiers], key[1:]
-    words = [word.capitalize() for word in modifiers]
-    return "+".join([*words, NAMES.get(key, key.upper() if modifiers and len(key) == 1 else key)])
-
-
 def keys_of(screen: Screen[object]) -> list[tuple[str, str]]:
     """Return keys and what they do now, each action once.
 
@@ -135,7 +117,7 @@ def keys_of(screen: Screen[object]) -> list[tuple[str, str]]:
     everywhere: dict[str, list[str]] = {}
     moving: set[str] = set()
     enabled = [
-        (active, named(screen.app.get_key_display(active.binding)))
+        (active, written_out(screen.app.get_key_display(active.binding)))
         for active in screen.active_bindings.values()
         if active.enabled
     ]
@@ -175,6 +157,6 @@ def _movement(focused: Widget | None, moving: set[str]) -> list[tuple[str, str]]
     keys = [key for key in MOVING if key in moving]
     if keys[:4] == list(MOVING[:4]):
         keys[:4] = ["arrows"]
-    names = [NAMES.get(key, key.capitalize()) for key in keys if key != "arrows"]
+    names = [written_out(key) for key in keys if key != "arrows"]
     moves = [(", ".join([*(["arrows"] if "arrows" in keys else []), *names]), "move")] if keys else []
     return [*ANYWHERE, *moves]

@@ -13,10 +13,10 @@ from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
 from storyengine_tui.widgets.dialogs.storing_modal import StoringModal, UnstoredText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
 
-BEGUN: Final = "You wrote this before, and did not store it."
+BEGUN: Final = "You wrote this before, and did not save it."
 _TALL: Final = 36
 """Rows of a screen with room for a larger dialog."""
-BEGUN_OVER: Final = f"{BEGUN} Cancel and discard it to see what is stored."
+BEGUN_OVER: Final = f"{BEGUN} Cancel and discard it to see what is saved."
 
 
 class StoredTextModal(StoringModal[bool], TextDialog):
@@ -33,7 +33,7 @@ class StoredTextModal(StoringModal[bool], TextDialog):
     """The title of the dialog."""
     EFFECT: ClassVar[str]
     PLACEHOLDER: ClassVar = ""
-    ADD: ClassVar = "Store"
+    ADD: ClassVar = "Save"
 
     _area = getters.query_one(CappedTextArea)
 

@@ -154,7 +154,7 @@ def take_cards_out(window: GameMaster) -> None:
     window.wait_for("Who Kara is")
     window.type(f" {LATER}")
     window.wait_for(LATER)
-    window.click(*window.find("Store"))
+    window.click(*window.find("Save"))
     window.wait_while("Who Kara is")
     export(window, "out.png")
     window.press("escape")

@@ -102,7 +102,7 @@ class Evening:
         wait_until_asked(model)  # Killed before, it would be started again, and answer.
         os.kill(model, signal.SIGKILL)
         self._window.wait_for("did not answer")
-        self._window.wait_for("Retry (^r)")
+        self._window.wait_for("Retry (Ctrl+R)")
         self._find_text_again()
         self._window.press("ctrl+r")
         self._hear()

@@ -1,5 +1,6 @@
 """Keys that documents and help texts name are keys of the program, written as they are pressed."""
 
+import ast
 import importlib
 import pkgutil
 import re
@@ -14,6 +15,7 @@ from textual.dom import DOMNode
 from textual.widgets import Input, TextArea
 
 import storyengine_tui
+from storyengine_tui.widgets.key_names import with_key
 
 ROOT = Path(__file__).parents[3]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -22,6 +24,8 @@ HELD = re.compile(r"\b(?:Ctrl|Alt|Shift)\+(?:[A-Z]\b|Tab)|\bF(?:1[0-2]|[1-9])\b"
 LETTER = re.compile(r"(?<!\d )(?<![\w.’'&+/-])[B-HJ-Zb-z](?![\w.’'&+/-]|\. [A-Z]\.)")
 """A letter that stands alone, and is not the word “a” or “I”."""
 IN_MARKS = re.compile(r"`([\w/+=?-])`")
+SHORT = re.compile(r"(?<![\[\w(|])\^[a-z]\b|\(\^[a-z]\)|⏎")
+"""A key as the row of keys names it; a mark of a regular expression is none."""
 SHOWN_IN = {"bank": "narrative"}
 """Packages of screens whose parts are shown on a screen of another one."""
 SIGNS = {"/": "slash", "+": "plus", "=": "equals_sign", "-": "minus", "?": "question_mark"}
@@ -82,3 +86,47 @@ def test_a_key_that_a_help_text_names_is_one_of_its_screen_or_of_what_is_in_it()
         missing = named(help_text) - {App.COMMAND_PALETTE_BINDING} - {k for o in around for k in keys_of(o)}
         wrong += [f"{one.__name__}: {key}" for key in sorted(missing)]
     assert not wrong
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    """Yield the strings of a module that are shown, without those of the row of keys."""
+    tree = ast.parse(path.read_text("utf-8"))
+    in_row = {
+        id(one.value) for one in ast.walk(tree) if isinstance(one, ast.keyword) and one.arg == "key_display"
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in in_row:
+            yield node.value
+
+
+def test_the_short_names_of_keys_are_for_the_row_of_keys_alone() -> None:
+    modules = [*(ROOT / "storyengine_tui").rglob("*.py"), *(ROOT / "core").rglob("*.py")]
+    found = [
+        f"{path.name}: {text}"
+        for path in modules
+        if path.name != "key_names.py"
+        for text in texts_of(path)
+        if SHORT.search(text)
+    ]
+    assert not found
+    assert not [page.name for page in PAGES if SHORT.search(page.read_text("utf-8"))]
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("ctrl+o", "Ctrl+O"),
+        ("^o", "Ctrl+O"),
+        ("⏎", "Enter"),
+        ("enter", "Enter"),
+        ("alt+o", "Alt+O"),
+        ("f9", "F9"),
+    ],
+)
+def test_a_key_is_written_out_on_a_button(key: str, name: str) -> None:
+    assert with_key("Undo", key) == f"Undo ({name})"
+
+
+def test_a_list_shows_the_same_sign_for_enter_as_any_other_page() -> None:
+    bindings = [entry for one in classes() for entry in one.BINDINGS if isinstance(entry, Binding)]
+    assert {binding.key_display for binding in bindings} & {"⏎", "Enter"} == {"⏎"}

@@ -104,10 +104,10 @@ async def test_leaving_in_an_outage_says_what_would_be_lost_and_stays(
         await table.type("not yet")
         await room.hear_of_it()
         await room.pilot.press("ctrl+q")
-        await room.until(lambda: "Quit without storing it" in room.banners, "the GM is not asked")
+        await room.until(lambda: "Quit without saving it" in room.banners, "the GM is not asked")
         asked_after = len(failures)
         await room.until(lambda: len(failures) > asked_after + 1, "it is not tried again")
-        assert "Quit without storing it" in room.banners, "a later failure takes the question away"
+        assert "Quit without saving it" in room.banners, "a later failure takes the question away"
         assert room.app.chapter.query_one(PlayPane).composer.area(Slot.ORANGE).text == "not yet"
         await room.start_server(server, 0)
         await room.until(lambda: table.played(1), "it does not go on")

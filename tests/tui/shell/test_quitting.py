@@ -106,7 +106,7 @@ async def test_a_target_that_is_no_number_of_words_is_not_lost_by_quitting(
         assert app.is_running
         assert app.chapter.active_tab == "narrative"
         await until(pilot, lambda: app.focused is target)
-        await until(pilot, lambda: "Quit without storing it" in screen_text(app))
+        await until(pilot, lambda: "Quit without saving it" in screen_text(app))
         if is_insisting:
             app.chapter.query_one("#trouble").query(Button).last().press()
         else:

@@ -104,7 +104,7 @@ async def test_a_lock_that_was_begun_by_its_button_and_failed_is_seen_and_mended
         await until(pilot, lambda: app.screen is app.chapter and app.focused is not None)
         await settled(pilot)
         assert any("refused the key" in row for row in rows(app))
-        assert any("Retry (^r)" in row for row in rows(app))
+        assert any("Retry (Ctrl+R)" in row for row in rows(app))
         assert app.focused is app.chapter.query_one("#world")
         await pilot.press("ctrl+r")
         await until(pilot, lambda: app.chapter.active_tab == "play")

@@ -1,7 +1,12 @@
-"""The key that stores what a dialog asks for has the word of its button."""
+"""The key that stores what a dialog asks for has the word of its button, and all have the same word."""
+
+import ast
+import re
+from pathlib import Path
 
 import pytest
 
+import storyengine_tui
 from core.domain.bank.details import ItemKind
 from storyengine_tui.screens.bank.item_modal import AddItemModal
 from storyengine_tui.screens.library.shelf.title_modal import ExportModal, NameModal
@@ -30,3 +35,17 @@ async def test_the_key_that_stores_has_the_word_of_the_button(desktop: Desktop) 
             assert word == "Save" or "^s Save" not in screen_text(app)
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is app.chapter)
+
+
+def test_no_button_and_no_question_says_store_in_place_of_save() -> None:
+    found = []
+    for path in Path(storyengine_tui.__file__).parent.rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        found += [
+            f"{path.name}: {node.value}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
+            if re.search(r"^Store\b|without storing|did not store", node.value)
+        ]
+    assert not found

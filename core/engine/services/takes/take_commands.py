@@ -314,7 +314,7 @@ def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime, *, ordin
     try:
         made = context_summary.parse(text, session, prompts, len(text), PromptStyle.FULL)
     except InvalidMemoryError as invalid:
-        raise IllegalCommandError(f"That is not valid memory: {'; '.join(invalid.problems)}.") from invalid
+        raise IllegalCommandError(f"That is not valid memory. {' '.join(invalid.plain)}") from invalid
     if made.too_long:
         raise IllegalCommandError(f"That memory is too long: {'; '.join(made.too_long)}.")
     session = replace(session, canon_version=session.canon_version + 1)
@@ -332,17 +332,19 @@ def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime, *, ordin
 
 
 def _require_json(text: str) -> None:
-    """Raise IllegalCommandError with the place where a text stops being JSON.
+    """Raise IllegalCommandError with the place where a text stops being JSON, or where it is no object.
 
     The answer of a model is repaired; a repair of the GM's text could leave out words without a sign.
     """
     try:
-        json.loads(text)
+        value = json.loads(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno:,}, column {error.colno:,}"
         raise IllegalCommandError(
             f"That is not valid memory: from {place} on it is not JSON ({error.msg})."
         ) from error
+    if not isinstance(value, dict):
+        raise IllegalCommandError("That is not valid memory: all of it has to be one object ({…}).")
 
 
 def _before(snapshot: Snapshot, block: MemoryBlock) -> BlockId | None:

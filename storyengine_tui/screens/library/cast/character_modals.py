@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 OTHER = "The identity was changed in another window"
 OTHER_TEXT = (
-    "Your text is still here. Store it over the other one, or read yours again first. The other one is:\n\n"
+    "Your text is still here. Save it over the other one, or read yours again first. The other one is:\n\n"
 )
 
 
@@ -66,7 +66,7 @@ class IdentityModal(StoredTextModal):
             self.action_store()
 
         text = OTHER_TEXT + now.identity
-        ask_first(self.app, ConfirmModal(OTHER, text, confirm="Store mine", cancel="Look again"), store)
+        ask_first(self.app, ConfirmModal(OTHER, text, confirm="Save mine", cancel="Look again"), store)
 
 
 CHANGED_BY = (("you, and proposals that you take", False), ("you alone", True))

@@ -101,7 +101,7 @@ class NatureScreen(ListScreen[None, Nature]):
         "proposals use them, and go into cards; a chapter takes none of them."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "open", "Edit", key_display="Enter"),
+        Binding("o", "open", "Edit", key_display="⏎"),
         Binding("n", "add_trait", "New trait"),
         Binding("t", "add_topic", "New topic"),
         Binding("d,delete", "delete", "Delete", key_display="d"),

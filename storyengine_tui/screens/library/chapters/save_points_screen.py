@@ -34,7 +34,7 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
         f"an import, and the oldest is replaced; {len(NAMED)} are yours: k saves one, d deletes it."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r", "restore", "Restore", key_display="Enter"),
+        Binding("r", "restore", "Restore", key_display="⏎"),
         Binding("k", "keep", "Save"),
         Binding("d", "drop", "Delete"),
         Binding("escape", "close", "Back"),

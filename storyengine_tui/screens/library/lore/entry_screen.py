@@ -32,7 +32,7 @@ LONGEST_NUMBER: Final = 8
 TOO_LONG: Final = "This text is longer than {:,} characters: it is kept as it is, and cannot be edited here."
 REST: Final = "Seldom needed"
 NOT_ALL_STORED: Final = "not all stored"
-LEAVE: Final = "Leave without storing all of it?"
+LEAVE: Final = "Leave without saving all of it?"
 NOT_HERE: Final = "In chapters: tags of the card, kinds normal and continue, of these texts the first two"
 MATCHED: Final = (
     ("description", "matches_description"),

@@ -15,8 +15,8 @@ from storyengine_tui.widgets.banner import DISMISS, Banner, BannerAction
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
 
-MEETING: Final = (BannerAction("store_over", "Store mine too"), BannerAction("take_stored", "Take that one"))
-MEETING_HINT: Final = "Your text is still here; store it into the other one, entry by entry, or drop it."
+MEETING: Final = (BannerAction("store_over", "Save mine too"), BannerAction("take_stored", "Take that one"))
+MEETING_HINT: Final = "Your text is still here; save it into the other one, entry by entry, or drop it."
 
 
 class LorebookEditorScreen(OverlayScreen[None]):

@@ -52,7 +52,7 @@ class LorebookScreen(LorebookEditorScreen, NarrowingScreen[None]):
         "settings of the whole book: its groups, scan depth and budget."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "open", "Edit", key_display="Enter"),
+        Binding("o", "open", "Edit", key_display="⏎"),
         Binding("space", "switch", "On/off"),
         Binding("n", "add", "New"),
         Binding("d", "drop", "Delete"),
@@ -314,7 +314,7 @@ class LorebookScreen(LorebookEditorScreen, NarrowingScreen[None]):
         except StoryEngineError as error:
             self.say_unsaved(error)
             question = ConfirmModal(
-                "Leave without storing it?", error.message, confirm="Leave", cancel="Stay here"
+                "Leave without saving it?", error.message, confirm="Leave", cancel="Stay here"
             )
             self.app.push_screen(question, self._leave)
         else:

@@ -40,7 +40,7 @@ def shelf_keys(
 ) -> list[BindingType]:
     """Return the keys for the rows of a list; `listed` is what v names the rows that are not archived."""
     return [
-        Binding("o", "open", "Open", key_display="Enter"),
+        Binding("o", "open", "Open", key_display="⏎"),
         Binding("n", "new", "New"),
         Binding("t", "retitle", title),
         *files,

@@ -30,7 +30,9 @@ class BankPart:
     def __init__(self, page: SessionTab, memory: MemoryLoader) -> None:
         self._page = page
         self._memory = memory
-        self._item_commands = ItemCommands(page, lambda: page.session, self._say, page.kept_text)
+        self._item_commands = ItemCommands(
+            page, lambda: page.session, self._say, page.kept_text, lambda item: self._cell.bank.place_of(item)
+        )
         self._is_outdated = True
         self._earlier: dict[SessionId, Sequence[Item]] = {}
         """The items of the earlier chapters of the book that were read since the GM came to the tab."""

@@ -6,6 +6,7 @@ from typing import Final
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from core.domain.bank.item import Item
 from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
@@ -19,6 +20,7 @@ from storyengine_tui.screens.bank.bank_rows import (
     found,
     grouped,
     new_here,
+    rows_of,
 )
 from storyengine_tui.screens.bank.item_list import ItemList
 
@@ -134,6 +136,21 @@ class ItemListReader:
         self.view.display = shown is not None
         self._empty.display = self._columns.display = False
         self.search()
+
+    def place_of(self, item: Item) -> str:
+        """Return why a new item is not among those that show, behind “Added”; nothing where it is."""
+        [row] = rows_of([item], {}, item.proved_at)
+        own = next(one for one, kinds in KINDS.items() if item.kind in kinds)
+        if self.shown is not own:
+            return f" to {own.number} {own.capitalize()}"
+        if self.wanted is Wanted.ALIKE:
+            return ", hidden until d shows all"
+        if not self.wanted.has(row):
+            return ", hidden by the filter (f)"
+        if self._knower is not None and self._knower not in item.label:
+            return f", not known to {self._session().name_of(self._knower)} (F12)"
+        is_found = found([row], own, self.wanted, self._knower, self._field.value)
+        return "" if is_found else ", hidden by the search (/)"
 
     def admit(self, item_id: ItemId) -> BankList | None:
         """Set the filter so that an item shows, and return its list; None where there is no such item."""

@@ -12,6 +12,7 @@ from textual.widgets import Button, Static
 
 from core.domain.ids import RequestId
 from storyengine_tui.screens.play.play_view import PlayView, queue_line
+from storyengine_tui.widgets.key_names import with_key
 
 
 class PromptQueue(VerticalScroll, can_focus=False):
@@ -33,7 +34,7 @@ class PromptQueue(VerticalScroll, can_focus=False):
             is_newest = request_id == self.prompts[-1][0]
             with Horizontal(classes="queued"):
                 yield Static(line, classes="queued--line")
-                label = "Take back (^t)" if is_newest else "Take back"
+                label = with_key("Take back", "ctrl+t" if is_newest else "")
                 yield Button(label, name=str(request_id), compact=True)
 
     def watch_view(self, view: PlayView | None) -> None:

@@ -25,6 +25,7 @@ from storyengine_tui.screens.play.scene.hearing_view import mark_of
 from storyengine_tui.screens.play.scene.sent_view import marks_of
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.takes_view import TakeButton
+from storyengine_tui.screens.play.transcript.opening_scene import OpeningScene
 from storyengine_tui.screens.play.transcript.played_events import PlayedEvents, QuoteMarks
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.capped_text_area import CharCounter
@@ -122,7 +123,7 @@ class TranscriptPanel(Vertical):
     def compose(self) -> ComposeResult:
         """Compose the transcript, and the line below it."""
         yield ViewpointLine(id="viewpoint")
-        yield Static(id="scene", markup=False)
+        yield OpeningScene(id="scene")
         yield TranscriptView(id="transcript")
         yield TakeLine(id="takes").data_bind(TranscriptPanel.view)
         with Horizontal(id="transcript-foot"):
@@ -137,9 +138,7 @@ class TranscriptPanel(Vertical):
 
     def watch_view(self, before: PlayView | None, view: PlayView | None) -> None:
         """Show the opening scene above an empty transcript, and who is writing below it."""
-        scene = view.scene if view else ""
-        if scene != (before.scene if before else ""):
-            show_line(self, "#scene", scene)
+        self.query_one(OpeningScene).scene = view.scene if view else ""
         if (before.spent if before else "") != (view.spent if view else ""):
             self.show_spent(view.spent if view else "")
         if _running(before) != _running(view):

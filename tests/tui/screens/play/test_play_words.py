@@ -14,7 +14,6 @@ from core.domain.slot import Slot
 from core.domain.story.transcript import PieceKind, render_window
 from core.text.composer_text import joined, merged, without
 from storyengine_tui.screens.play.play_view import (
-    LONGEST_SCENE,
     ending_consequences,
     play_view,
     reply_failure,
@@ -70,26 +69,6 @@ def test_a_chapter_that_is_ending_says_so_in_a_line_of_80_columns() -> None:
     assert said.startswith("The chapter is ending")
     # The counter of the composer has the rest of the line.
     assert len(said) <= 56
-
-
-def scene_of(chapter: str) -> str:
-    """Return the opening scene of a chapter as it shows, without what stands around it."""
-    snapshot = active().snapshot
-    shown = play_view(replace(snapshot, tab1=replace(snapshot.tab1, chapter=chapter))).scene
-    return shown.removeprefix("The scene: ").partition("\n")[0]
-
-
-def test_an_opening_scene_that_is_too_long_ends_with_a_whole_word() -> None:
-    for shift in range(8):
-        chapter = "x" * shift + "a flood " * 80
-        shown = scene_of(chapter).removesuffix("…")
-        assert chapter.startswith(f"{shown} ")
-        assert LONGEST_SCENE - len(shown) <= len(" flood…"), "only the word that has no room is left out"
-
-
-def test_an_opening_scene_in_a_script_without_blanks_is_not_cut_to_its_title() -> None:
-    for title in ("", "第一章 "):
-        assert len(scene_of(title + "洪" * 500)) == LONGEST_SCENE
 
 
 def test_the_end_says_how_much_is_summarised() -> None:

@@ -175,7 +175,7 @@ async def test_a_double_name_is_not_lost_by_quitting_nor_by_another_chapter(desk
             await until(pilot, lambda: app.focused is double)
             await pilot.press("end", "x", "backspace")
         await pilot.press("ctrl+q")
-        await until(pilot, lambda: "Quit without storing it" in screen_text(app))
+        await until(pilot, lambda: "Quit without saving it" in screen_text(app))
         await pilot.press("end", *" 2", "ctrl+q")
         await until(pilot, lambda: not app.is_running)
     async with desktop.engine() as engine:
@@ -198,7 +198,7 @@ async def test_a_double_name_is_dropped_when_the_gm_says_so(desktop: Desktop) ->
         field.focus()
         await pilot.press("end", "!")
         await until(pilot, lambda: session_of(app).snapshot.tab1.world.endswith("!"))
-        assert "Quit without storing it" in screen_text(app)
+        assert "Quit without saving it" in screen_text(app)
         trouble.query(Button).last().press()
         await until(pilot, lambda: not app.is_running)
 

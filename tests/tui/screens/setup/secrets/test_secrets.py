@@ -221,7 +221,7 @@ async def test_what_was_written_of_a_new_secret_survives_a_killed_program(deskto
     async with desktop.window() as (pilot, app):
         screen = await secret_begun(pilot, app)
         assert screen.query_one("#text", CappedTextArea).text == "It burns"
-        assert "You wrote this before, and did not store it." in screen_text(app)
+        assert "You wrote this before, and did not save it." in screen_text(app)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
         await pilot.press("right", "enter")

@@ -1,0 +1,66 @@
+"""Sentences about a wrong value in memory that the GM edited; a model is shown the validator's own words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+
+from core.text.cleaning import clean_line
+from core.text.graphemes import head
+
+_LONGEST_FOUND: Final = 40
+_LIST, _OBJECT = "a list ([…])", "an object ({…})"
+
+
+def in_plain_words(model: type[BaseModel], detail: Mapping[str, object]) -> str:
+    """Return a sentence with the place of a problem, the value that belongs there, and the one that is there.
+
+    `detail` is one of the `errors()` of a pydantic ValidationError of `model`.
+    """
+    found = detail.get("loc")
+    place = found if isinstance(found, tuple) else ()
+    named = ", ".join(step if isinstance(step, str) else f"entry {step + 1:,}" for step in place)
+    there = "nothing" if detail.get("type") == "missing" else _found(detail.get("input"))
+    return f"{named or 'Memory'}: expected {_expected(model, place)}, found {there}."
+
+
+def _expected(kind: object, place: Sequence[object], metadata: Sequence[object] = ()) -> str:
+    """Return the kind of value that belongs at a place below a value of `kind`."""
+    if get_origin(kind) is Annotated:
+        inner, *more = get_args(kind)
+        limits = [limit for one in more for limit in getattr(one, "metadata", (one,))]
+        return _expected(inner, place, limits)
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        field = kind.model_fields.get(str(place[0])) if place else None
+        return _OBJECT if field is None else _expected(field.annotation, place[1:], field.metadata)
+    if get_origin(kind) is list:
+        return _expected(get_args(kind)[0], place[1:]) if place else _LIST
+    if get_origin(kind) is Literal:
+        return " or ".join(f"“{one}”" for one in get_args(kind))
+    return f"a whole number{_bounds(metadata)}" if kind is int else "a text in quotation marks"
+
+
+def _bounds(metadata: Sequence[object]) -> str:
+    least, most = (
+        next((limit for one in metadata if (limit := getattr(one, name, None)) is not None), None)
+        for name in ("ge", "le")
+    )
+    if most is None:
+        return "" if least is None else f" of {least} or more"
+    return f" from {least} to {most}"
+
+
+def _found(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case str():
+            line = clean_line(value)
+            return f"“{line}”" if len(line) <= _LONGEST_FOUND else f"“{head(line, _LONGEST_FOUND - 1)}…”"
+        case list():
+            return f"a list of {len(value):,}" if value else "an empty list"
+        case Mapping():
+            return _OBJECT
+    return f"the number {value}"

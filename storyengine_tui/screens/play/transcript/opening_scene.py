@@ -1,0 +1,52 @@
+"""The opening scene above a transcript that is still empty: as much of it as there is room for."""
+
+from textual.app import RenderResult
+from textual.content import Content
+from textual.geometry import Size
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from storyengine_tui.widgets.reading.wrap import wrap
+
+ROWS_BELOW = 2
+"""Rows that are kept for the transcript and the line below it."""
+
+
+def scene_lines(scene: str, width: int, rows: int) -> list[str]:
+    """Return the lines of a scene, a blank one, and what to do; of the scene only so many that all fit.
+
+    Where not even its first line fits, what to do stands alone.
+    """
+    words, _, to_do = scene.partition("\n\n")
+    below = [to_do[span.begin : span.end] for span in wrap(to_do, 0, width)]
+    spans = wrap(words, 0, width)
+    room = rows - len(below) - 1
+    if room < 1:
+        return below
+    lines = [words[span.begin : span.end] for span in spans[:room]]
+    if len(spans) > room:
+        begin = spans[room - 1].begin
+        # Twice the width: the last line has to end where a word does, with room for the mark behind it.
+        last = wrap(words[: begin + 2 * width], begin, width - 1)[0]
+        lines[-1] = words[last.begin : last.end].rstrip() + "…"
+    return [*lines, "", *below]
+
+
+class OpeningScene(Widget):
+    """Takes no room once something was played."""
+
+    ALLOW_SELECT = False
+    scene: reactive[str] = reactive("", layout=True)
+    """The scene, and after a blank line what to do."""
+
+    def watch_scene(self, scene: str) -> None:
+        """Disappear without a text."""
+        self.display = bool(scene)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the rows of all of it, or as many as the page has."""
+        return len(scene_lines(self.scene, width, max(1, container.height - ROWS_BELOW)))
+
+    def render(self) -> RenderResult:
+        """Draw what fits."""
+        return Content("\n".join(scene_lines(self.scene, *self.content_size)))

@@ -1,0 +1,79 @@
+"""A wrong value in memory that the GM edits is told in plain words, with its place."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from pydantic import ValidationError
+
+from core.agents.answers.plain_problem import in_plain_words
+from core.domain.errors import IllegalCommandError
+from core.domain.story.memory import TurnDelta
+from core.engine.session.session_handle import SessionHandle
+from tests.core.rooms.takes_model import CHUNK, play, room
+
+
+@asynccontextmanager
+async def played() -> AsyncIterator[SessionHandle]:
+    """A chapter with one block of prompts in memory."""
+    async with room().opened() as session:
+        await play(session, *(f"Prompt {number}" for number in range(CHUNK)))
+        yield session
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("edited", "said"),
+    [
+        ({"canon_locks": "The gate."}, "canon_locks: expected a list ([…]), found “The gate.”."),
+        (
+            {"canon_locks": ["The gate.", 7], "major_events": [None]},
+            "major_events, entry 1: expected an object ({…}), found null. "
+            "canon_locks, entry 2: expected a text in quotation marks, found the number 7.",
+        ),
+        (
+            {"character_actions": [{"agent_slot": 1, "name": "", "did": "", "intent": "", "result": []}]},
+            "character_actions, entry 1, result: expected a text in quotation marks, found an empty list.",
+        ),
+        ({"location_updates": True}, "location_updates: expected an object ({…}), found true."),
+    ],
+    ids=["list", "two", "text", "object"],
+)
+async def test_a_wrong_value_is_said_with_its_place(edited: dict[str, object], said: str) -> None:
+    async with played() as session:
+        [*_, block] = await session.reads.memory_blocks()
+        with pytest.raises(IllegalCommandError) as refused:
+            await session.takes.edit_block(CHUNK, json.dumps({**block.payload, **edited}))
+        assert refused.value.message == f"That is not valid memory. {said}"
+
+
+@pytest.mark.anyio
+async def test_a_part_that_is_missing_is_named_and_a_list_is_no_memory() -> None:
+    async with played() as session:
+        [*_, block] = await session.reads.memory_blocks()
+        less = {name: value for name, value in block.payload.items() if name != "canon_locks"}
+        said = r"memory\. canon_locks: expected a list .*, found nothing\.$"
+        with pytest.raises(IllegalCommandError, match=said):
+            await session.takes.edit_block(CHUNK, json.dumps(less))
+        with pytest.raises(IllegalCommandError, match="all of it has to be one object"):
+            await session.takes.edit_block(CHUNK, json.dumps([block.payload]))
+
+
+def test_numbers_names_and_long_texts_are_told_in_plain_words() -> None:
+    wrong = {
+        "memory_type": "lock",
+        "range": {"prompt_count_in_chunk": 0},
+        "character_actions": [{"agent_slot": 9}],
+        "canon_locks": f"One\n{'word ' * 40}",
+    }
+    with pytest.raises(ValidationError) as refused:
+        TurnDelta.model_validate(wrong)
+    said = [in_plain_words(TurnDelta, detail) for detail in refused.value.errors()]
+    assert "memory_type: expected “turn_delta”, found “lock”." in said
+    assert "range, prompt_count_in_chunk: expected a whole number of 1 or more, found the number 0." in said
+    assert (
+        "character_actions, entry 1, agent_slot: expected a whole number from 0 to 7, found the number 9."
+        in said
+    )
+    assert "canon_locks: expected a list ([…]), found “One word word word word word word word …”." in said
