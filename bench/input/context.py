@@ -23,7 +23,7 @@ from core.config.files.paths import find_paths
 from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings, ProviderName, RecentContext
 from core.context.tokens import estimate_tokens
-from core.context.visibility import known_to
+from core.context.visibility import Story, known_to
 from core.domain.agent_role import AgentRole
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.cast import Cast
@@ -48,7 +48,7 @@ def input_at(builder: ContextBuilder, session_id: SessionId, prompts: int) -> Co
     recent = events(session_id, recent_from(played) + 1, prompts)
     memory = blocks(session_id, played.boundary)
     return builder.character(
-        known_to(Cast(played, tab1())[Slot.RED], played, memory, recent), sentences(25, prompts)
+        known_to(Cast(played, tab1())[Slot.RED], Story(played, memory, recent)), sentences(25, prompts)
     )
 
 
@@ -97,7 +97,9 @@ def played(recent: RecentContext, provider: ProviderName) -> list[Context]:
         past = [event for event in story if recent_from(now) < event.prompt_index <= prompts]
         slot = Slot(prompts % 3 + 1)
         inputs.append(
-            builder.character(known_to(Cast(now, tab1())[slot], now, known, past), story[prompts * 2].text)
+            builder.character(
+                known_to(Cast(now, tab1())[slot], Story(now, known, past)), story[prompts * 2].text
+            )
         )
     return inputs
 

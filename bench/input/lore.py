@@ -19,7 +19,7 @@ from core.agents.context_builder import ContextBuilder
 from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.sections import ProfileSettings
 from core.context.lore import ChapterLore
-from core.context.visibility import known_to
+from core.context.visibility import Story, known_to
 from core.domain.agent_role import AgentRole
 from core.domain.ids import EventId, SessionId, new_uuid
 from core.domain.session.cast import Cast
@@ -255,7 +255,7 @@ def _in_play(lore: Lorebook, said: Sequence[ScannedMessage], runs: int) -> float
         recent = events[run : run + MESSAGES]
         seconds = []
         for one in (ChapterLore(), told):
-            known = known_to(character, now, (), recent, lore=one)
+            known = known_to(character, Story(now, (), recent), lore=one)
             began = process_time()
             made = builder.character(known, "And now?")
             seconds.append(process_time() - began)

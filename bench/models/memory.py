@@ -24,7 +24,7 @@ from core.config.models.accounts import own_account
 from core.config.models.assignments import choose_models
 from core.config.models.model_config import PromptStyle
 from core.config.sections import ProfileSettings
-from core.context.visibility import known_to_gm
+from core.context.visibility import Story, known_to_gm
 from core.domain.agent_role import AgentRole
 from core.domain.ids import EventId, SessionId, new_uuid
 from core.domain.prompt_range import PromptRange
@@ -76,7 +76,7 @@ async def delta_of(
     choices = choose_models(ProfileSettings(provider="local"))
     session, events = played(script, prompts)
     chunk = PromptRange(1, prompts)
-    context = ContextBuilder(choices).summary(known_to_gm(session, (), events), chunk)
+    context = ContextBuilder(choices).summary(known_to_gm(Story(session, (), events)), chunk)
     request = model_request(context, choices[AgentRole.CONTEXT_SUMMARY])
     items = [item async for item in provider.stream(request)]
     text = "".join(item.text for item in items if isinstance(item, TextDelta))

@@ -89,28 +89,36 @@ class Secrets:
 NO_SECRETS: Final = Secrets()
 
 
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The parts of a chapter of which an agent knows what its audience may: the same for every agent."""
+
+    session: Session
+    blocks: Sequence[MemoryBlock]
+    events: Sequence[Event]
+    secrets: Secrets = NO_SECRETS
+    carried: CarryOver = NOTHING_CARRIED
+    """Memory of earlier chapters."""
+    quotes: Sequence[Item] = ()
+
+
 def known_to(
     character: Character,
-    session: Session,
-    blocks: Sequence[MemoryBlock],
-    events: Sequence[Event],
-    secrets: Secrets = NO_SECRETS,
-    carried: CarryOver = NOTHING_CARRIED,
+    story: Story,
     cast: Iterable[Character] = (),
     lore: ChapterLore = NO_LORE,
     bank: ChapterBank = NO_BANK,
-    quotes: Sequence[Item] = (),
 ) -> CharacterKnowledge:
-    """Return what a character may know of memory, events, secrets, earlier chapters, others, lore, bank."""
-    audience = Audience.of((character.slot,))
-    known = _witnessed(events, audience)
+    """Return what a character may know of a story, of the others of the cast, and of its lore and bank."""
+    audience, session, secrets = Audience.of((character.slot,)), story.session, story.secrets
+    known = _witnessed(story.events, audience)
     return CharacterKnowledge(
         character=character,
         on_stage=described(one for one in cast if one.slot in session.here and one.slot != character.slot),
         session=session,
-        blocks=_memory(session, blocks, audience, carried),
+        blocks=_memory(session, story.blocks, audience, story.carried),
         events=known,
-        quotes=_quotes(items_known_to_all_of(audience, quotes), known),
+        quotes=_quotes(items_known_to_all_of(audience, story.quotes), known),
         secrets=KnownSecrets(
             tuple(secret.text for secret in secrets.secrets if secrets.label_of(secret).includes(audience))
         ),
@@ -120,18 +128,12 @@ def known_to(
     )
 
 
-def known_to_all_of(
-    audience: Audience,
-    session: Session,
-    blocks: Sequence[MemoryBlock],
-    events: Sequence[Event],
-    carried: CarryOver = NOTHING_CARRIED,
-) -> Knowledge:
+def known_to_all_of(audience: Audience, story: Story) -> Knowledge:
     """Return what each of `audience` may know: what a summary for them is made from."""
     return Knowledge(
-        session=session,
-        blocks=_memory(session, blocks, audience, carried),
-        events=_witnessed(events, audience),
+        session=story.session,
+        blocks=_memory(story.session, story.blocks, audience, story.carried),
+        events=_witnessed(story.events, audience),
         secrets=KnownSecrets(()),
         gate=_GATE,
     )
@@ -142,25 +144,18 @@ def items_known_to_all_of(audience: Audience, items: Iterable[Item]) -> KnownIte
     return KnownItems(tuple(item for item in items if item.label.includes(audience)))
 
 
-def known_to_gm(
-    session: Session,
-    blocks: Sequence[MemoryBlock],
-    events: Sequence[Event],
-    secrets: Secrets = NO_SECRETS,
-    carried: CarryOver = NOTHING_CARRIED,
-    quotes: Sequence[Item] = (),
-) -> Knowledge:
+def known_to_gm(story: Story) -> Knowledge:
     """Return everything, for the GM and for the narrative agent."""
-    known = _known(events)
+    session, secrets, known = story.session, story.secrets, _known(story.events)
     lines = [
         line if (label := label_in(session, line)).is_everyone else _with_knowers(line, label, session)
-        for line in carried.lines
+        for line in story.carried.lines
     ]
     return Knowledge(
         session=session,
-        blocks=KnownBlocks((*block_of(session, lines), *with_gm_locks(session, blocks))),
+        blocks=KnownBlocks((*block_of(session, lines), *with_gm_locks(session, story.blocks))),
         events=known,
-        quotes=_quotes(quotes, known),
+        quotes=_quotes(story.quotes, known),
         secrets=KnownSecrets(
             tuple(
                 f"{secret.text} (known to: {names_of(secrets.label_of(secret), session)})"

@@ -11,6 +11,7 @@ from core.context.visibility import (
     CharacterKnowledge,
     Knowledge,
     Secrets,
+    Story,
     known_to,
     known_to_all_of,
     known_to_gm,
@@ -129,18 +130,15 @@ class Snapshot:
 
     def known_to(self, slot: Slot, bank: ChapterBank = NO_BANK) -> CharacterKnowledge:
         """Return what the character in `slot` may know; requires `is_memory_known` and `is_lore_known`."""
-        recent = in_scene(self.marked((*self.kept, *self.recent)), self.session.boundary)
-        return self._known_to(slot, self._told(self.blocks), recent, self._chapter_lore, bank)
+        return self._known_to(slot, self._recent_story(self.blocks), self._chapter_lore, bank)
 
     def events_known_to(self, slot: Slot) -> Sequence[Event]:
         """Return the events of recent context that the character in `slot` may know."""
-        recent = in_scene(self.marked((*self.kept, *self.recent)), self.session.boundary)
-        return self._known_to(slot, (), recent).events
+        return self._known_to(slot, self._recent_story(())).events
 
     def known_without_lore(self, slot: Slot) -> CharacterKnowledge:
         """Return what the character in `slot` may know but for lore; requires `is_memory_known`."""
-        recent = in_scene(self.marked((*self.kept, *self.recent)), self.session.boundary)
-        return self._known_to(slot, self._told(self.blocks), recent)
+        return self._known_to(slot, self._recent_story(self.blocks))
 
     def chapter_known_to(
         self,
@@ -150,17 +148,14 @@ class Snapshot:
         quotes: Sequence[Item] = (),
     ) -> Knowledge:
         """Return what a character, or the GM, knows of the whole chapter, given all of it."""
-        told, carried = self.marked(events), self.tab1.carried
-        if slot is None:
-            return known_to_gm(self.session, blocks, told, self._secrets, carried, quotes)
-        return self._known_to(slot, blocks, told, quotes=quotes)
+        story = self._story(blocks, self.marked(events), quotes)
+        return known_to_gm(story) if slot is None else self._known_to(slot, story)
 
     def known_to_all_of(
         self, audience: Audience, blocks: Sequence[MemoryBlock], events: Sequence[Event]
     ) -> Knowledge:
         """Return what each of `audience` may know of `blocks` and `events`."""
-        told = self._told(blocks)
-        return known_to_all_of(audience, self.session, told, self.marked(events), self.tab1.carried)
+        return known_to_all_of(audience, self._story(self._told(blocks), self.marked(events)))
 
     def marked(self, events: Sequence[Event]) -> tuple[Event, ...]:
         """Return `events` with the GM's statuses: no model may be given events that did not pass here."""
@@ -173,18 +168,22 @@ class Snapshot:
         end = blocks[-1].last
         return (*blocks, *(one.block for one in self.condensed if one.last <= end))
 
+    def _story(
+        self, blocks: Sequence[MemoryBlock], events: Sequence[Event], quotes: Sequence[Item] = ()
+    ) -> Story:
+        secrets = Secrets(self.secrets_now, self.reveals)
+        return Story(self.session, blocks, events, secrets, self.tab1.carried, quotes)
+
+    def _recent_story(self, blocks: Sequence[MemoryBlock]) -> Story:
+        """Return the story with recent context."""
+        recent = in_scene(self.marked((*self.kept, *self.recent)), self.session.boundary)
+        return self._story(self._told(blocks), recent)
+
     def _known_to(
-        self,
-        slot: Slot,
-        blocks: Sequence[MemoryBlock],
-        events: Sequence[Event],
-        lore: ChapterLore = NO_LORE,
-        bank: ChapterBank = NO_BANK,
-        quotes: Sequence[Item] = (),
+        self, slot: Slot, story: Story, lore: ChapterLore = NO_LORE, bank: ChapterBank = NO_BANK
     ) -> CharacterKnowledge:
-        cast, secrets, carried = self.cast, self._secrets, self.tab1.carried
-        own, others = cast[slot], cast.playing
-        return known_to(own, self.session, blocks, events, secrets, carried, others, lore, bank, quotes)
+        cast = self.cast
+        return known_to(cast[slot], story, cast.playing, lore, bank)
 
     @property
     def _chapter_lore(self) -> ChapterLore:
@@ -203,10 +202,6 @@ class Snapshot:
     def settled(self, secrets: tuple[Secret, ...]) -> tuple[Secret, ...]:
         """Return secrets, known also to those of this chapter who see their groups now."""
         return settled(secrets, self.session.slots, self.tab1.profiles)
-
-    @property
-    def _secrets(self) -> Secrets:
-        return Secrets(self.secrets_now, self.reveals)
 
     def after(self, changes: Changes) -> "Snapshot":
         """Return the snapshot with `changes` applied."""

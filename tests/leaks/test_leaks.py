@@ -54,8 +54,8 @@ def _public_block(*values: Any, real: Any = summary._block, **more: Any) -> Any:
     return replace(real(*values, **more), audience=EVERYONE)
 
 
-def _of_the_gm(_: object, session: Any, blocks: Any, events: Any, __: object) -> Any:
-    return visibility.known_to_gm(session, blocks, events)
+def _of_the_gm(_: object, story: visibility.Story) -> Any:
+    return visibility.known_to_gm(visibility.Story(story.session, story.blocks, story.events))
 
 
 def _handed_to_all(session: Any, *values: Any, real: Any = carry_over, **more: Any) -> Any:

@@ -11,7 +11,7 @@ from core.agents.narrative import _ending, _packed, _shares, _Unit, frame_tokens
 from core.config.models.assignments import ModelAssignments
 from core.config.models.model_config import PromptStyle
 from core.context.tokens import estimate_tokens
-from core.context.visibility import known_to_gm
+from core.context.visibility import Story, known_to_gm
 from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
@@ -33,18 +33,18 @@ def told(parts: tuple[NarrativePart, ...]) -> str:
 def test_a_chapter_that_fits_is_one_call() -> None:
     mine, events, blocks = session(prompts=21, boundary=21), play(1, 21), memory(3)
     builder = build(48_000)
-    (part,) = builder.plan_narrative(known_to_gm(mine, blocks, events), "Plain.", 1_500)
+    (part,) = builder.plan_narrative(known_to_gm(Story(mine, blocks, events)), "Plain.", 1_500)
     assert (part.number, part.total, str(part.prompts), part.target_words) == (1, 1, "1–21", 1_500)
     assert part.transcript == render_events(events, mine)
-    assert builder.narrative_part(known_to_gm(mine, blocks, ()), part, "Plain.") == narrative_of(
-        builder, known_to_gm(mine, blocks, events), "Plain.", 1_500
+    assert builder.narrative_part(known_to_gm(Story(mine, blocks, ())), part, "Plain.") == narrative_of(
+        builder, known_to_gm(Story(mine, blocks, events)), "Plain.", 1_500
     )
 
 
 def test_a_longer_one_is_cut_along_chunks_and_tells_everything() -> None:
     mine, events, blocks = session(prompts=70, boundary=70), play(1, 70), memory(10)
     builder = build(9_000)
-    parts = builder.plan_narrative(known_to_gm(mine, blocks, events), "Plain.", 3_000)
+    parts = builder.plan_narrative(known_to_gm(Story(mine, blocks, events)), "Plain.", 3_000)
     assert len(parts) > 1
     assert all((part.prompts.first - 1) % 7 == 0 and part.prompts.last % 7 == 0 for part in parts)
     assert SEPARATOR.join(part.transcript for part in parts) == render_events(events, mine)
@@ -52,7 +52,7 @@ def test_a_longer_one_is_cut_along_chunks_and_tells_everything() -> None:
     assert [part.number for part in parts] == list(range(1, len(parts) + 1))
     tail = "The last words of the part before."
     for part in parts:
-        context = builder.narrative_part(known_to_gm(mine, blocks, ()), part, "Plain.", tail)
+        context = builder.narrative_part(known_to_gm(Story(mine, blocks, ())), part, "Plain.", tail)
         text = context.messages[1].content
         assert context.tokens <= 9_000
         assert "Plain." in text
@@ -65,12 +65,12 @@ def test_what_is_told_in_one_call_leaves_room_for_the_canon_of_all_memory() -> N
     mine, events, blocks = session(prompts=70, boundary=70), play(1, 70), memory(10)
 
     def parts(budget: int) -> int:
-        return len(build(budget).plan_narrative(known_to_gm(mine, blocks, events), "Plain.", None))
+        return len(build(budget).plan_narrative(known_to_gm(Story(mine, blocks, events)), "Plain.", None))
 
     least = bisect_left(range(60_000), True, lo=4_000, key=lambda budget: parts(budget) == 1)
     assert parts(least - 1) > 1
     builder = build(least)
-    context = narrative_of(builder, known_to_gm(mine, blocks, events), "Plain.", None)
+    context = narrative_of(builder, known_to_gm(Story(mine, blocks, events)), "Plain.", None)
     assert least - 200 < context.tokens <= least, "nearly all of it is used"
     setup = builder._setups[AgentRole.NARRATIVE]
     canon = setup.digester.digest(blocks, 0).tokens
@@ -80,7 +80,7 @@ def test_what_is_told_in_one_call_leaves_room_for_the_canon_of_all_memory() -> N
 
 def test_a_chunk_that_does_not_fit_is_cut_along_prompts() -> None:
     mine, events = session(prompts=7), play(1, 7, words=150)
-    parts = build(6_000).plan_narrative(known_to_gm(mine, (), events), "", None)
+    parts = build(6_000).plan_narrative(known_to_gm(Story(mine, (), events)), "", None)
     assert len(parts) > 1
     assert [part.prompts.first for part in parts[1:]] == [part.prompts.last + 1 for part in parts[:-1]]
     assert told(parts) == render_events(events, mine).replace("\n", "")
@@ -90,12 +90,12 @@ def test_the_text_of_an_event_is_split_at_last() -> None:
     mine = session(prompts=2)
     events = [event(1, "word " * 4_000), event(1, "Yes.", Slot.RED), event(2, "So?")]
     builder = build(6_000)
-    parts = builder.plan_narrative(known_to_gm(mine, (), events), "", 900)
+    parts = builder.plan_narrative(known_to_gm(Story(mine, (), events)), "", 900)
     assert len(parts) >= 2
     assert parts[0].prompts == PromptRange(1, 1)
     assert told(parts) == render_events(events, mine).replace("\n", "")
     assert all(
-        builder.narrative_part(known_to_gm(mine, (), ()), part, "", "x" * 9_000).tokens <= 6_000
+        builder.narrative_part(known_to_gm(Story(mine, (), ())), part, "", "x" * 9_000).tokens <= 6_000
         for part in parts
     )
 
@@ -104,13 +104,13 @@ def test_the_text_of_an_event_is_split_at_last() -> None:
 def test_a_text_of_lines_that_could_pass_for_marks_is_split_too(line: str) -> None:
     mine = session(prompts=1)
     events = [event(1, line * 3_000)]
-    parts = build(6_000).plan_narrative(known_to_gm(mine, (), events), "", 900)
+    parts = build(6_000).plan_narrative(known_to_gm(Story(mine, (), events)), "", 900)
     assert told(parts) == render_events(events, mine).replace("\n", "")
 
 
 def test_words_that_one_call_cannot_write_are_shared_out() -> None:
     mine, events = session(prompts=28), play(1, 28)
-    parts = build(48_000, output=2_000).plan_narrative(known_to_gm(mine, (), events), "", 3_500)
+    parts = build(48_000, output=2_000).plan_narrative(known_to_gm(Story(mine, (), events)), "", 3_500)
     assert len(parts) >= 4
     assert sum(part.target_words or 0 for part in parts) == 3_500
     assert all(part.target_words and part.target_words <= 1_000 for part in parts)
@@ -118,24 +118,26 @@ def test_words_that_one_call_cannot_write_are_shared_out() -> None:
 
 def test_a_small_model_without_a_target_writes_scene_by_scene() -> None:
     mine, events = session(prompts=17), play(1, 17, words=10)
-    parts = build(7_000, PromptStyle.SMALL).plan_narrative(known_to_gm(mine, (), events), "", None)
+    parts = build(7_000, PromptStyle.SMALL).plan_narrative(known_to_gm(Story(mine, (), events)), "", None)
     assert [str(part.prompts) for part in parts] == ["1–7", "8–14", "15–17"]
 
 
 def test_nothing_played_is_nothing_to_write() -> None:
-    assert build(48_000).plan_narrative(known_to_gm(session(), (), []), "", None) == ()
+    assert build(48_000).plan_narrative(known_to_gm(Story(session(), (), [])), "", None) == ()
 
 
 def test_a_definition_that_leaves_no_room_is_refused() -> None:
     with pytest.raises(StoryEngineError) as caught:
-        build(5_000).plan_narrative(known_to_gm(session(prompts=7), (), play(1, 7)), "rule " * 4_000, None)
+        build(5_000).plan_narrative(
+            known_to_gm(Story(session(prompts=7), (), play(1, 7))), "rule " * 4_000, None
+        )
     assert caught.value.code is ErrorCode.LLM_CONTEXT_OVERFLOW
 
 
 def test_the_plan_is_the_same_again() -> None:
     mine, events = session(prompts=70), play(1, 70)
     plans = [
-        ContextBuilder(choices(9_000)).plan_narrative(known_to_gm(mine, memory(9), events), "", 2_000)
+        ContextBuilder(choices(9_000)).plan_narrative(known_to_gm(Story(mine, memory(9), events)), "", 2_000)
         for _ in range(2)
     ]
     assert plans[0] == plans[1]
@@ -162,11 +164,13 @@ def test_every_part_fits_and_together_they_are_the_transcript(
 ) -> None:
     mine = session(prompts=events[-1].prompt_index)
     builder = build(budget, style, output=700)
-    parts = builder.plan_narrative(known_to_gm(mine, memory(2), events), "Plain.", target)
+    parts = builder.plan_narrative(known_to_gm(Story(mine, memory(2), events)), "Plain.", target)
     assert told(parts) == render_events(events, mine).replace("\n", "")
     assert sum(part.target_words or 0 for part in parts) == (target or 0) or len(parts) > (target or 0)
     for part in parts:
-        context = builder.narrative_part(known_to_gm(mine, memory(2), ()), part, "Plain.", "語" * 3_000)
+        context = builder.narrative_part(
+            known_to_gm(Story(mine, memory(2), ())), part, "Plain.", "語" * 3_000
+        )
         assert context.tokens <= budget
         given_text = next(one.text for one in context.segments if one.name is SegmentName.FULL_TRANSCRIPT)
         assert escape_delimiters(part.transcript) in given_text or not part.transcript.strip()
@@ -185,9 +189,11 @@ def test_the_words_of_all_parts_are_those_of_the_chapter_and_each_part_has_some(
 def test_the_first_part_begins_the_last_one_ends_and_those_between_do_neither() -> None:
     mine, events, blocks = session(prompts=70, boundary=70), play(1, 70), memory(10)
     builder = build(9_000)
-    parts = builder.plan_narrative(known_to_gm(mine, blocks, events), "Plain.", 3_000)
+    parts = builder.plan_narrative(known_to_gm(Story(mine, blocks, events)), "Plain.", 3_000)
     texts = [
-        builder.narrative_part(known_to_gm(mine, blocks, ()), part, "Plain.", "Before.").messages[1].content
+        builder.narrative_part(known_to_gm(Story(mine, blocks, ())), part, "Plain.", "Before.")
+        .messages[1]
+        .content
         for part in parts
     ]
     assert len(texts) > 2
@@ -208,7 +214,7 @@ def test_the_first_part_begins_the_last_one_ends_and_those_between_do_neither() 
 )
 def test_the_length_that_is_asked_for(style: PromptStyle, words: int | None, length: str) -> None:
     mine, events = session(prompts=1, boundary=1), play(1, 1)
-    context = narrative_of(build(8_000, style), known_to_gm(mine, memory(1), events), "Plain.", words)
+    context = narrative_of(build(8_000, style), known_to_gm(Story(mine, memory(1), events)), "Plain.", words)
     assert length in context.messages[-1].content
 
 

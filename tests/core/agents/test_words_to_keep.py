@@ -11,7 +11,7 @@ from core.agents.sections.words_to_keep import LEAD
 from core.config.models.assignments import ModelAssignments
 from core.config.models.model_config import PromptStyle
 from core.context.segments import Context
-from core.context.visibility import known_to, known_to_gm
+from core.context.visibility import Story, known_to, known_to_gm
 from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import QuoteDetails
@@ -55,7 +55,7 @@ def narrated(
     quotes: Sequence[Item], events: Sequence[Event], prompts: int = 7, style: PromptStyle = PromptStyle.FULL
 ) -> Context:
     mine, blocks = session(prompts=prompts, boundary=prompts), memory(prompts // 7)
-    knowledge = known_to_gm(mine, blocks, events, quotes=quotes)
+    knowledge = known_to_gm(Story(mine, blocks, events, quotes=quotes))
     return narrative_of(build(style=style), knowledge, "Plain.", 800)
 
 
@@ -99,7 +99,7 @@ def test_from_a_viewpoint_only_what_that_character_heard_is_to_be_kept() -> None
 
     def told(slot: Slot) -> str:
         own = Cast(mine, Tab1Inputs())[slot]
-        knowledge = known_to(own, mine, memory(1), whispered, quotes=quotes)
+        knowledge = known_to(own, Story(mine, memory(1), whispered, quotes=quotes))
         return words_in(narrative_of(build(), knowledge, "Plain.", 800))
 
     assert "Line 1" in told(Slot.RED)
@@ -139,7 +139,7 @@ def test_each_part_has_the_words_of_its_own_prompts_and_fits() -> None:
     quotes = [quote(prompt, prompt) for prompt in range(1, 71)]
     quotes[0] = replace(quotes[0], evidence=(proof(0, ordinal=2),))
     events = [*events, replace(event(0, "So be it."), ordinal=2)]
-    knowledge = known_to_gm(mine, blocks, events, quotes=quotes)
+    knowledge = known_to_gm(Story(mine, blocks, events, quotes=quotes))
     builder = build(9_000)
     parts = builder.plan_narrative(knowledge, "Plain.", 3_000)
     assert len(parts) > 1
@@ -159,12 +159,12 @@ def test_each_part_has_the_words_of_its_own_prompts_and_fits() -> None:
 def test_quotes_never_make_a_chapter_too_long_to_be_told(style: PromptStyle) -> None:
     mine, events, blocks = session(prompts=14, boundary=14), play(1, 14), memory(2)
     quotes = [replace(quote(one, one), id=ItemId(UUID(int=one))) for one in range(1, 15)]
-    with_quotes = known_to_gm(mine, blocks, events, quotes=quotes)
+    with_quotes = known_to_gm(Story(mine, blocks, events, quotes=quotes))
     tried = 0
     for budget in range(600, 6_000, 90):
         builder = build(budget, style)
         try:
-            builder.plan_narrative(known_to_gm(mine, blocks, events), "Plain.", 400)
+            builder.plan_narrative(known_to_gm(Story(mine, blocks, events)), "Plain.", 400)
         except StoryEngineError:
             continue
         tried += 1

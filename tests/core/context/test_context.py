@@ -12,7 +12,7 @@ from core.agents.role.prompt_file import load_prompt
 from core.config.models.assignments import choose_models
 from core.config.models.model_config import PromptStyle
 from core.config.sections import ProfileSettings, ProviderName, RecentContext
-from core.context.visibility import known_to_gm
+from core.context.visibility import Story, known_to_gm
 from core.domain.agent_role import AgentRole
 from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Session
@@ -53,8 +53,10 @@ def inputs(style: PromptStyle = PromptStyle.FULL) -> dict[AgentRole, Context]:
     return {
         AgentRole.WORLD_LOCK: build.world_lock(mine, TAB1),
         AgentRole.CHARACTER: build.character(known(mine, blocks, events), "What do you do?"),
-        AgentRole.CONTEXT_SUMMARY: build.summary(known_to_gm(mine, blocks, events), PromptRange(8, 9)),
-        AgentRole.NARRATIVE: narrative_of(build, known_to_gm(mine, blocks, events), "Plain and vivid.", 800),
+        AgentRole.CONTEXT_SUMMARY: build.summary(known_to_gm(Story(mine, blocks, events)), PromptRange(8, 9)),
+        AgentRole.NARRATIVE: narrative_of(
+            build, known_to_gm(Story(mine, blocks, events)), "Plain and vivid.", 800
+        ),
     }
 
 

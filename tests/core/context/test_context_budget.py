@@ -12,7 +12,7 @@ from core.config.models.assignments import ModelAssignments
 from core.config.models.model_config import PromptStyle
 from core.context.memory_digest import STEP, MemoryDigester
 from core.context.tokens import estimate_tokens
-from core.context.visibility import known_to_gm
+from core.context.visibility import Story, known_to_gm
 from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import BlockId
@@ -131,9 +131,11 @@ def test_a_reply_of_five_million_characters_that_is_stored_already_can_be_played
     before = build.character(known(session(prompts=3), memory(0), recent), "On.")
     assert before.tokens <= 24_000
     assert "characters left out" in text_of(before, SegmentName.RECENT_CONTEXT)
-    chunk = build.fitting_chunk(known_to_gm(session(prompts=3), memory(0), recent), PromptRange(1, 3))
+    chunk = build.fitting_chunk(known_to_gm(Story(session(prompts=3), memory(0), recent)), PromptRange(1, 3))
     assert chunk == PromptRange(1, 2)
-    rest = build.summary(known_to_gm(session(prompts=3, boundary=2), memory(0), recent), PromptRange(3, 3))
+    rest = build.summary(
+        known_to_gm(Story(session(prompts=3, boundary=2), memory(0), recent)), PromptRange(3, 3)
+    )
     assert rest.tokens <= 24_000
     assert rest.left_out == ("The middle of long texts in prompts 3 (not yet in memory; no room)",)
     mine = session(prompts=7, boundary=7)
@@ -275,7 +277,9 @@ def test_tokens_of_a_digest_are_at_least_those_of_its_text() -> None:
 
 def test_a_summary_keeps_its_chunk_whole_and_shrinks_memory() -> None:
     mine = session(prompts=147, boundary=140)
-    context = builder(7_000).summary(known_to_gm(mine, memory(20), play(134, 147)), PromptRange(141, 147))
+    context = builder(7_000).summary(
+        known_to_gm(Story(mine, memory(20), play(134, 147))), PromptRange(141, 147)
+    )
     assert context.tokens <= 7_000
     assert context.left_out[0].startswith("Details of prompts 1–")
     chunk = text_of(context, SegmentName.RECENT_CONTEXT_CHUNK)
@@ -285,16 +289,16 @@ def test_a_summary_keeps_its_chunk_whole_and_shrinks_memory() -> None:
 
 def test_a_chunk_that_does_not_fit_is_summarised_in_parts_of_whole_prompts() -> None:
     mine, events = session(prompts=7), play(1, 7, words=500)
-    part = builder(9_000).fitting_chunk(known_to_gm(mine, memory(0), events), PromptRange(1, 7))
+    part = builder(9_000).fitting_chunk(known_to_gm(Story(mine, memory(0), events)), PromptRange(1, 7))
     assert part.first == 1 < part.last < 7
-    assert builder(9_000).summary(known_to_gm(mine, memory(0), events), part).left_out == ()
+    assert builder(9_000).summary(known_to_gm(Story(mine, memory(0), events)), part).left_out == ()
 
 
 def test_a_single_prompt_that_does_not_fit_is_shortened_for_its_summary() -> None:
     mine, events = session(prompts=7), play(1, 7, words=2_000)
-    part = builder(6_000).fitting_chunk(known_to_gm(mine, memory(0), events), PromptRange(1, 7))
+    part = builder(6_000).fitting_chunk(known_to_gm(Story(mine, memory(0), events)), PromptRange(1, 7))
     assert part == PromptRange(1, 1)
-    context = builder(6_000).summary(known_to_gm(mine, memory(0), events), part)
+    context = builder(6_000).summary(known_to_gm(Story(mine, memory(0), events)), part)
     assert context.tokens <= 6_000
     assert context.is_shortened
 

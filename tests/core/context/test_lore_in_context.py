@@ -11,7 +11,7 @@ from core.agents.sections.lore import LoreReader
 from core.config.models.model_config import PromptStyle
 from core.context.lore import NO_LORE, ChapterLore
 from core.context.memory_digest import MemoryDigester
-from core.context.visibility import CharacterKnowledge, known_to
+from core.context.visibility import CharacterKnowledge, Story, known_to
 from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import StoryEngineError
@@ -40,7 +40,7 @@ def knowledge(
 ) -> CharacterKnowledge:
     mine = mine or session(prompts=9, boundary=7)
     events = (*(play(8, 9, words=4) if recent is None else recent), *more)
-    return known_to(Cast(mine, TAB1)[slot], mine, memory(1, words=4), events, lore=told)
+    return known_to(Cast(mine, TAB1)[slot], Story(mine, memory(1, words=4), events), lore=told)
 
 
 def built(known: CharacterKnowledge, prompt: str = "Well?", budget: int = 8_000) -> Context:
@@ -172,7 +172,7 @@ def test_lore_gives_way_before_a_prompt_that_is_not_in_memory_does() -> None:
     told = lore(entry("high", "gm6w0", order=200, scan_depth=50), entry("low", "gm6w0", scan_depth=50))
     mine = session(prompts=6)
     known, bare = (
-        known_to(Cast(mine, TAB1)[RED], mine, memory(0), play(1, 6, words=200), lore=one)
+        known_to(Cast(mine, TAB1)[RED], Story(mine, memory(0), play(1, 6, words=200)), lore=one)
         for one in (told, NO_LORE)
     )
     plain = built(bare, budget=48_000)
@@ -193,7 +193,8 @@ def test_whatever_fits_without_lore_fits_with_it(style: PromptStyle) -> None:
     told = lore(*(entry(f"e{n}", is_constant=True, order=n, ignores_budget=n % 2 == 0) for n in range(60)))
     mine = session(prompts=30, boundary=28)
     plain, with_lore = (
-        known_to(Cast(mine, TAB1)[RED], mine, memory(4), play(15, 30), lore=one) for one in (NO_LORE, told)
+        known_to(Cast(mine, TAB1)[RED], Story(mine, memory(4), play(15, 30)), lore=one)
+        for one in (NO_LORE, told)
     )
     kept = []
     whole = ContextBuilder(choices(48_000, style)).character(with_lore, "Well?").tokens

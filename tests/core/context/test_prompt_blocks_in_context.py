@@ -9,7 +9,7 @@ from core.agents.context_builder import Context, ContextBuilder
 from core.agents.role.prompt_file import in_place_of_text
 from core.agents.sections.prompt_blocks import LEAD
 from core.config.models.model_config import PromptStyle
-from core.context.visibility import known_to_gm
+from core.context.visibility import Story, known_to_gm
 from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
@@ -34,8 +34,10 @@ def inputs(
     return {
         AgentRole.WORLD_LOCK: build.world_lock(mine, TAB1),
         AgentRole.CHARACTER: build.character(known(mine, told, events, slot=slot), "What do you do?"),
-        AgentRole.CONTEXT_SUMMARY: build.summary(known_to_gm(mine, told, events), PromptRange(8, 9)),
-        AgentRole.NARRATIVE: narrative_of(build, known_to_gm(mine, told, events), "Plain and vivid.", 800),
+        AgentRole.CONTEXT_SUMMARY: build.summary(known_to_gm(Story(mine, told, events)), PromptRange(8, 9)),
+        AgentRole.NARRATIVE: narrative_of(
+            build, known_to_gm(Story(mine, told, events)), "Plain and vivid.", 800
+        ),
     }
 
 

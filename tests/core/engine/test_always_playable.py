@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.sections import AgentSettings, ProfileSettings
-from core.context.visibility import known_to_gm
+from core.context.visibility import Story, known_to_gm
 from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import SummaryRequest
@@ -135,7 +135,7 @@ class Chapter:
         while self.sim.state is SessionState.SUMMARIZING:
             snapshot = self.sim.snapshot
             chunk = self.sim.only(SummaryRequest).prompts
-            known = known_to_gm(snapshot.session, snapshot.blocks, snapshot.recent)
+            known = known_to_gm(Story(snapshot.session, snapshot.blocks, snapshot.recent))
             part = self.builder.fitting_chunk(known, chunk)
             made = self.builder.summary(known, part)
             assert made.tokens <= made.max_input_tokens
@@ -146,8 +146,12 @@ class Chapter:
 
     def tell(self) -> None:
         session, blocks = self.sim.snapshot.session, self.sim.snapshot.blocks
-        for part in self.builder.plan_narrative(known_to_gm(session, blocks, self.sim.events), "", 5_000):
-            context = self.builder.narrative_part(known_to_gm(session, blocks, ()), part, "", "x" * 9_000)
+        for part in self.builder.plan_narrative(
+            known_to_gm(Story(session, blocks, self.sim.events)), "", 5_000
+        ):
+            context = self.builder.narrative_part(
+                known_to_gm(Story(session, blocks, ())), part, "", "x" * 9_000
+            )
             assert context.tokens <= context.max_input_tokens
 
 

@@ -11,7 +11,7 @@ from core.agents.narrative import NarrativePart
 from core.config.models.assignments import ModelAssignments
 from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.segments import Context
-from core.context.visibility import CharacterKnowledge, Knowledge, known_to
+from core.context.visibility import CharacterKnowledge, Knowledge, Story, known_to
 from core.domain.agent_role import AgentRole
 from core.domain.ids import BlockId, EventId, SessionId
 from core.domain.prompt_range import PromptRange
@@ -204,7 +204,7 @@ def known(
     tab1: Tab1Inputs = TAB1,
 ) -> CharacterKnowledge:
     """Return the knowledge of a character of the session."""
-    return known_to(Cast(mine, tab1)[slot], mine, blocks, recent)
+    return known_to(Cast(mine, tab1)[slot], Story(mine, blocks, recent))
 
 
 def waiting(seconds: float, *, background: float = 2.0, tries: int = 5) -> Backoffs:

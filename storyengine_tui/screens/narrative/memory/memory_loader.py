@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from core.context.visibility import known_to
+from core.context.visibility import Story, known_to
 from core.domain.errors import StoryEngineError
 from core.domain.session.limits import LONGEST_CORRECTIONS
 from core.domain.slot import Slot, slot_after
@@ -160,6 +160,6 @@ class MemoryLoader:
         if viewpoint is None:
             self._reader.show_memory(self._blocks, session.roster)
         else:
-            known = known_to(snapshot.cast[viewpoint], session, self._blocks, ())
+            known = known_to(snapshot.cast[viewpoint], Story(session, self._blocks, ()))
             name = f"{viewpoint.value} {session.name_of(viewpoint)}"
             self._reader.show_memory(known.blocks, session.roster, name)

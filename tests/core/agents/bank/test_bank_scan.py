@@ -19,7 +19,7 @@ from core.agents.bank.scan import Known, ScanPart
 from core.agents.role.prompt_file import load_prompt
 from core.config.models.assignments import defaults_for
 from core.config.models.model_config import ModelConfig, PromptStyle
-from core.context.visibility import Knowledge, items_known_to_all_of, known_to_all_of
+from core.context.visibility import Knowledge, Story, items_known_to_all_of, known_to_all_of
 from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import (
@@ -78,7 +78,7 @@ EVENTS = (
 
 
 def knowledge(*events: Event) -> Knowledge:
-    return known_to_all_of(EVERYONE, SESSION, (), events)
+    return known_to_all_of(EVERYONE, Story(SESSION, (), events))
 
 
 def source(**values: Any) -> Source:
@@ -224,7 +224,7 @@ def test_what_is_analysed_is_read_whole_however_many_canon_locks_there_are() -> 
     blocks = [delta_block(number, [f"Tower {number} fell to the old king. " * 4]) for number in range(1, 24)]
     tight = replace(FULL, max_input_tokens=3_500)
     setup = scan.setup_of(tight)
-    known = known_to_all_of(EVERYONE, SESSION, blocks, events)
+    known = known_to_all_of(EVERYONE, Story(SESSION, blocks, events))
     parts = scan.parts_of(setup, known, events[7:], KNOWN)
     assert [one for part in parts for one in part.analyse] == list(events[7:])
     for part in parts:

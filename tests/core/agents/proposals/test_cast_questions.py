@@ -16,7 +16,7 @@ from core.agents.role.prompt_file import load_prompt
 from core.config.models.assignments import defaults_for
 from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.segments import Context
-from core.context.visibility import CharacterKnowledge, known_to
+from core.context.visibility import CharacterKnowledge, Story, known_to
 from core.domain.agent_role import AgentRole
 from core.domain.session.cast import Character
 from core.domain.slot import Slot
@@ -42,7 +42,7 @@ def choice(style: PromptStyle = PromptStyle.FULL, room: int | None = None) -> Mo
 def knowledge(events: list[Event], deltas: int = 1) -> CharacterKnowledge:
     last = events[-1].prompt_index
     mine = session(prompts=last, boundary=last, names={Slot.RED: "The Keeper [/x]"})
-    return known_to(Character(slot=Slot.RED, given_name="Mira"), mine, memory(deltas), events)
+    return known_to(Character(slot=Slot.RED, given_name="Mira"), Story(mine, memory(deltas), events))
 
 
 def named(made: Context) -> dict[SegmentName, str]:

@@ -17,7 +17,7 @@ from core.context.bank import (
     still_counting,
     this_chapter,
 )
-from core.context.visibility import known_to
+from core.context.visibility import Story, known_to
 from core.domain.audience import EVERYONE, LARGEST_MASK, Audience
 from core.domain.bank.item import Replacement
 from core.domain.ids import CharacterId, SessionId
@@ -44,7 +44,7 @@ def test_a_character_has_of_the_bank_only_its_own_sheet_and_what_its_label_lets_
     line = Remembered(item=fact(), label=Audience.of_mask(label), about=about)
     bank = ChapterBank((line,), (Recalled(found=line, rank=1),))
 
-    known = known_to(Character(slot=own), SESSION, (), (), bank=bank).bank
+    known = known_to(Character(slot=own), Story(SESSION, (), ()), bank=bank).bank
 
     assert (known.sheet == (line,)) is (own in line.label and own is about)
     assert (known.recalled == bank.recalled) is (own in line.label)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.context.carry_over import LEAST_TOKENS, MOST_TOKENS, Told, block_of, carry_over, label_in
 from core.context.tokens import estimate_tokens
-from core.context.visibility import known_to, known_to_all_of, known_to_gm
+from core.context.visibility import Story, known_to, known_to_all_of, known_to_gm
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId
 from core.domain.session.carry_over import (
@@ -131,7 +131,7 @@ def test_each_reader_gets_one_block_before_the_lock_with_what_it_may_know() -> N
     carried, here, lock = CarryOver(budget=400, lines=lines), chapter(), delta(1, canon_locks=["Now."])
 
     def told(slot: Slot) -> list[str]:
-        found = known_to(Character(slot=slot), here, [lock], (), carried=carried)
+        found = known_to(Character(slot=slot), Story(here, [lock], (), carried=carried))
         return [compact_json(block.payload) for block in found.blocks]
 
     assert "Mira alone." in told(RED)[0]
@@ -139,15 +139,15 @@ def test_each_reader_gets_one_block_before_the_lock_with_what_it_may_know() -> N
     assert "Mira alone." not in "".join(told(ORANGE))
     assert "Struck." not in "".join((*told(RED), *told(ORANGE)))
     assert "Now." in told(ORANGE)[1]
-    both = known_to_all_of(Audience.of([RED, ORANGE]), here, [lock], (), carried)
+    both = known_to_all_of(Audience.of([RED, ORANGE]), Story(here, [lock], (), carried=carried))
     assert "Mira alone." not in compact_json(both.blocks[0].payload)
-    everything = known_to_gm(here, [lock], (), carried=carried)
+    everything = known_to_gm(Story(here, [lock], (), carried=carried))
     assert "Mira alone. (known to: Mira)" in compact_json(everything.blocks[0].payload)
 
 
 def test_without_lines_memory_is_what_it_was() -> None:
     lock = delta(1)
-    assert known_to(Character(slot=RED), chapter(), [lock], ()).blocks == (lock,)
+    assert known_to(Character(slot=RED), Story(chapter(), [lock], ())).blocks == (lock,)
     struck = CarriedLine(kind=CarryKind.CANON, text="x", known_to=("Mira",), is_struck=True)
     assert block_of(chapter(), [struck]) == ()
 

@@ -12,7 +12,7 @@ from core.agents.sections.recalled import LEAD, Lines, said_by
 from core.config.models.model_config import PromptStyle
 from core.context.bank import ChapterBank, Recalled, Remembered
 from core.context.lore import BANK
-from core.context.visibility import CharacterKnowledge, known_to
+from core.context.visibility import CharacterKnowledge, Story, known_to
 from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import QuoteDetails
@@ -40,7 +40,7 @@ def knowledge(*recalled: Recalled, more: tuple[Event, ...] = (), **others: Any) 
     mine = session(prompts=9, boundary=7)
     events = (*play(8, 9, words=4), *more)
     bank = ChapterBank(recalled=recalled)
-    return known_to(Cast(mine, TAB1)[RED], mine, memory(1, words=4), events, bank=bank, **others)
+    return known_to(Cast(mine, TAB1)[RED], Story(mine, memory(1, words=4), events), bank=bank, **others)
 
 
 def built(known: CharacterKnowledge, budget: int = 8_000, **settings: Any) -> Context:
@@ -119,7 +119,7 @@ def test_what_only_a_prompt_said_that_had_no_room_is_recalled() -> None:
     text = "The lamp in the mill is out."
     mine, bank = session(prompts=9, boundary=7), ChapterBank(recalled=(found(told(1, text)),))
     events = (*play(1, 7, words=120), event(2, text, RED, 2), *play(8, 9, words=4))
-    known = known_to(Cast(mine, TAB1)[RED], mine, memory(1, words=4), events, bank=bank)
+    known = known_to(Cast(mine, TAB1)[RED], Story(mine, memory(1, words=4), events), bank=bank)
     whole = built(known, 20_000)
     assert not section(whole)
     made = built(known, whole.tokens - 200)
@@ -132,7 +132,7 @@ def test_an_item_on_the_sheet_is_not_said_twice() -> None:
     line = Remembered(item=item, label=EVERYONE, about=RED)
     mine = session(prompts=9, boundary=7)
     bank = ChapterBank(sheet=(line,), recalled=(found(item),))
-    known = known_to(Cast(mine, TAB1)[RED], mine, memory(1, words=4), play(8, 9, words=4), bank=bank)
+    known = known_to(Cast(mine, TAB1)[RED], Story(mine, memory(1, words=4), play(8, 9, words=4)), bank=bank)
     made = built(known)
     assert not section(made)
     assert [note.why for note in made.lore] == ["It is on the sheet."]

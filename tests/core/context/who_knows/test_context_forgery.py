@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.agents.context_builder import Context, ContextBuilder, repair_context
 from core.config.models.model_config import PromptStyle
-from core.context.visibility import known_to_gm
+from core.context.visibility import Story, known_to_gm
 from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
@@ -112,8 +112,8 @@ def inputs(text: str, style: PromptStyle) -> list[Context]:
     ]
     build = BUILDERS[style]
     lock = build.world_lock(who, tab1)
-    summary = build.summary(known_to_gm(who, blocks, events), PromptRange(8, 14))
-    part, *_ = build.plan_narrative(known_to_gm(who, blocks, events), text)
+    summary = build.summary(known_to_gm(Story(who, blocks, events)), PromptRange(8, 14))
+    part, *_ = build.plan_narrative(known_to_gm(Story(who, blocks, events)), text)
     later = replace(part, number=2, total=3)
     return [
         lock,
@@ -121,8 +121,8 @@ def inputs(text: str, style: PromptStyle) -> list[Context]:
         build.character(known(who, blocks, events, tab1=tab1), text),
         summary,
         repair_context(summary, text, [text]),
-        narrative_of(build, known_to_gm(who, blocks, events), text),
-        build.narrative_part(known_to_gm(who, blocks, ()), later, text, text),
+        narrative_of(build, known_to_gm(Story(who, blocks, events)), text),
+        build.narrative_part(known_to_gm(Story(who, blocks, ())), later, text, text),
     ]
 
 

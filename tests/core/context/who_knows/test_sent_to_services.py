@@ -8,7 +8,7 @@ import pytest
 from core.agents.context_builder import Context, ContextBuilder, repair_context
 from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.sections import AgentSettings, ProfileSettings
-from core.context.visibility import known_to_gm
+from core.context.visibility import Story, known_to_gm
 from core.domain.prompt_range import PromptRange
 from core.gateway.model_gateway import model_request
 from core.providers.openai.dialect import Dialect, parameters
@@ -31,16 +31,16 @@ def inputs(choices: ModelAssignments) -> dict[str, Context]:
     """One input of every role, and those that a repair and a chapter in parts have of their own."""
     build, mine = ContextBuilder(choices), session(prompts=9, boundary=7)
     events, blocks = play(1, 9, words=4), memory(1, words=4)
-    summary = build.summary(known_to_gm(mine, blocks, events), PromptRange(8, 9))
-    parts = build.plan_narrative(known_to_gm(mine, blocks, play(1, 9, words=40)), "Plain.", 90_000)
+    summary = build.summary(known_to_gm(Story(mine, blocks, events)), PromptRange(8, 9))
+    parts = build.plan_narrative(known_to_gm(Story(mine, blocks, play(1, 9, words=40))), "Plain.", 90_000)
     return {
         "world_lock": build.world_lock(mine, TAB1),
         "character": build.character(known(mine, blocks, events), "What do you do?"),
         "context_summary": summary,
         "repair": repair_context(summary, '{"memory_type": "none"}', ["range: Field required"]),
-        "narrative": narrative_of(build, known_to_gm(mine, blocks, events), "Plain and vivid.", 800),
+        "narrative": narrative_of(build, known_to_gm(Story(mine, blocks, events)), "Plain and vivid.", 800),
         "narrative_part": build.narrative_part(
-            known_to_gm(mine, blocks, ()), parts[1], "Plain.", "So it went."
+            known_to_gm(Story(mine, blocks, ())), parts[1], "Plain.", "So it went."
         ),
     }
 

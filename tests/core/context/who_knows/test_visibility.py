@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mypy import api
 
-from core.context.visibility import Secrets, known_to, known_to_all_of, known_to_gm
+from core.context.visibility import Secrets, Story, known_to, known_to_all_of, known_to_gm
 from core.domain.audience import EVERYONE, Audience
 from core.domain.session.cast import Cast
 from core.domain.slot import Slot
@@ -22,19 +22,19 @@ RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 def test_without_audiences_everybody_knows_the_whole_story_and_only_its_own_identity() -> None:
     mine, blocks, recent = session(prompts=9, boundary=7), [lock_block(), delta_block(1)], play(8, 9)
     for slot in mine.slots:
-        known = known_to(Cast(mine, TAB1)[slot], mine, blocks, recent)
+        known = known_to(Cast(mine, TAB1)[slot], Story(mine, blocks, recent))
         assert (list(known.blocks), list(known.events)) == (blocks, recent)
         assert known.character.identity == TAB1.identities.get(slot, "")
 
 
 def test_what_an_agent_knows_cannot_be_made_past_the_gate() -> None:
-    known = known_to_gm(session(), (), ())
+    known = known_to_gm(Story(session(), (), ()))
     with pytest.raises(TypeError, match="known_to"):
         replace(known, gate=object())
 
 
 def test_less_of_what_is_known_is_still_known() -> None:
-    known = known_to(Cast(session(), TAB1)[RED], session(), [lock_block()], play(1, 2))
+    known = known_to(Cast(session(), TAB1)[RED], Story(session(), [lock_block()], play(1, 2)))
     assert {event.prompt_index for event in known.since(1).events} == {2}
 
 
@@ -44,11 +44,11 @@ def test_a_character_knows_what_it_witnessed_and_the_gm_knows_everything() -> No
     private = replace(delta_block(1), ordinal=1, audience=Audience.of([RED, ORANGE]))
     blocks, events = [lock_block(), delta_block(1), private], [*play(8, 8), whispered]
     cast = Cast(mine, TAB1)
-    assert whispered not in known_to(cast[RED], mine, blocks, events).events
-    assert whispered in known_to(cast[ORANGE], mine, blocks, events).events
-    assert private in known_to(cast[RED], mine, blocks, events).blocks
-    assert private not in known_to(cast[YELLOW], mine, blocks, events).blocks
-    everything = known_to_gm(mine, blocks, events)
+    assert whispered not in known_to(cast[RED], Story(mine, blocks, events)).events
+    assert whispered in known_to(cast[ORANGE], Story(mine, blocks, events)).events
+    assert private in known_to(cast[RED], Story(mine, blocks, events)).blocks
+    assert private not in known_to(cast[YELLOW], Story(mine, blocks, events)).blocks
+    everything = known_to_gm(Story(mine, blocks, events))
     assert (list(everything.blocks), list(everything.events)) == (blocks, events)
 
 
@@ -57,18 +57,18 @@ def test_no_one_is_given_an_event_that_no_model_is_sent_not_even_the_narrative_a
     hidden = replace(first, metadata={CONTEXT: NEVER})
     now, events = session(prompts=3), [hidden, *others]
     red = Cast(now, TAB1)[RED]
-    assert tuple(known_to(red, now, (), events).events) == tuple(others)
-    assert tuple(known_to_all_of(EVERYONE, now, (), events).events) == tuple(others)
-    assert tuple(known_to_gm(now, (), events).events) == tuple(others)
+    assert tuple(known_to(red, Story(now, (), events)).events) == tuple(others)
+    assert tuple(known_to_all_of(EVERYONE, Story(now, (), events)).events) == tuple(others)
+    assert tuple(known_to_gm(Story(now, (), events)).events) == tuple(others)
 
 
 def test_what_a_group_knows_is_what_each_of_it_knows() -> None:
     mine = session(prompts=1)
     pair, alone = Audience.of([RED, ORANGE]), Audience.of([RED])
     events = [replace(event, audience=one) for event, one in zip(play(1, 1), (pair, alone), strict=True)]
-    assert known_to_all_of(pair, mine, (), events).events == (events[0],)
-    assert known_to_all_of(alone, mine, (), events).events == tuple(events)
-    assert known_to_all_of(EVERYONE, mine, (), events).events == ()
+    assert known_to_all_of(pair, Story(mine, (), events)).events == (events[0],)
+    assert known_to_all_of(alone, Story(mine, (), events)).events == tuple(events)
+    assert known_to_all_of(EVERYONE, Story(mine, (), events)).events == ()
 
 
 def test_a_secret_is_known_to_those_who_had_it_and_those_to_whom_it_was_revealed() -> None:
@@ -77,11 +77,11 @@ def test_a_secret_is_known_to_those_who_had_it_and_those_to_whom_it_was_revealed
     before, after = Secrets((secret,)), Secrets((secret,), (Reveal(3, 1, Audience.of([ORANGE])),))
 
     def told(slot: Slot, secrets: Secrets) -> tuple[str, ...]:
-        return known_to(cast[slot], mine, (), (), secrets).secrets
+        return known_to(cast[slot], Story(mine, (), (), secrets)).secrets
 
     assert [told(slot, before) for slot in (RED, ORANGE)] == [(secret.text,), ()]
     assert [told(slot, after) for slot in (RED, ORANGE, YELLOW)] == [(secret.text,), (secret.text,), ()]
-    [line] = known_to_gm(mine, (), (), after).secrets
+    [line] = known_to_gm(Story(mine, (), (), after)).secrets
     assert line == f"{secret.text} (known to: {mine.name_of(RED)}, {mine.name_of(ORANGE)})"
 
 
@@ -91,11 +91,11 @@ def test_a_pinned_lock_stays_with_those_who_may_know_it() -> None:
     cast, blocks = Cast(mine, TAB1), [lock_block()]
 
     def locks(slot: Slot) -> str:
-        return str(known_to(cast[slot], mine, blocks, ()).blocks[0].payload["canon_locks"])
+        return str(known_to(cast[slot], Story(mine, blocks, ())).blocks[0].payload["canon_locks"])
 
     assert "The key is false." in locks(RED)
     assert "The key is false." not in locks(YELLOW)
-    assert "The key is false." in str(known_to_gm(mine, blocks, ()).blocks[0].payload["canon_locks"])
+    assert "The key is false." in str(known_to_gm(Story(mine, blocks, ())).blocks[0].payload["canon_locks"])
 
 
 UNGATED = """
