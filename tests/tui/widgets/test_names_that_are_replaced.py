@@ -2,7 +2,12 @@
 
 import pytest
 
-from storyengine_tui.screens.library.shelf.title_modal import BookModal, NameModal, SlotNameModal, TitleModal
+from storyengine_tui.screens.library.shelf.title_modal import (
+    BookModal,
+    NameModal,
+    SavePointNameModal,
+    TitleModal,
+)
 from storyengine_tui.shell.themed_app import ThemedApp
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 from storyengine_tui.widgets.fields.one_line import LineField
@@ -10,7 +15,7 @@ from storyengine_tui.widgets.fields.one_line import LineField
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("kind", [NameModal, TitleModal, SlotNameModal, BookModal])
+@pytest.mark.parametrize("kind", [NameModal, TitleModal, SavePointNameModal, BookModal])
 @pytest.mark.parametrize(("keys", "name"), [((), "Zoe"), (("end",), "Joss Zoe")], ids=["typed", "kept"])
 async def test_a_name_is_replaced_by_the_first_key(
     kind: type[LineModal], keys: tuple[str, ...], name: str

@@ -20,7 +20,7 @@ class TitleModal(LineModal):
     LIMIT: ClassVar = LONGEST_TITLE
 
 
-class SlotNameModal(LineModal):
+class SavePointNameModal(LineModal):
     """Ends with the name under which a chapter is saved as it is now."""
 
     HEADING = "Save the chapter as it is now"
