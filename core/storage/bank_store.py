@@ -97,7 +97,7 @@ class BankStore(Protocol):
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
         """Return the chapters before this one in its story, in order: those before it in its book.
 
-        Where a branch or a restored save slot begins a book, or is in none, the story before it is the one
+        Where a branch or a restored save point begins a book, or is in none, the story before it is the one
         before the chapter that it is a copy of. That one is not part of it: what was played there since did
         not happen here.
         """

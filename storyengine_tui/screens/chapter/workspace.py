@@ -231,20 +231,20 @@ class Workspace:
             await self._close(insists=False)
         await self.open_last()
 
-    async def keep_slot(self, session_id: SessionId, name: str) -> "SavePoint":
+    async def keep_save_point(self, session_id: SessionId, name: str) -> "SavePoint":
         """Save a session under a name; of the open one, store first what was just typed."""
         if self.session is not None and self.session.id == session_id:
             await self._chapter.flush()
         return await self.require_engine().save_points.keep(session_id, name)
 
-    async def restore_slot(self, session_id: SessionId, slot: "SavePoint") -> None:
-        """Restore a save slot into a new session, and open that.
+    async def restore_save_point(self, session_id: SessionId, point: "SavePoint") -> None:
+        """Restore a save point into a new session, and open that.
 
-        Raises ChangedElsewhereError where a newer slot has replaced it since it was read.
+        Raises ChangedElsewhereError where a newer one has replaced it since it was read.
         """
         await self.ask_to_leave()
         points = self.require_engine().save_points
-        await self._open_unasked(await points.restore(session_id, slot.number, seen=slot))
+        await self._open_unasked(await points.restore(session_id, point.number, seen=point))
 
     async def branch(self, at: int) -> None:
         """Open a new session with the open one's prompts 1 to `at`; raises StoryEngineError."""

@@ -21,6 +21,8 @@ class LineModal(BoxModal[str]):
     PLACEHOLDER: ClassVar = ""
     NOTE: ClassVar = ""
     LIMIT: ClassVar[int]
+    REPLACES: ClassVar = False
+    """Whether the line is selected at first, so that a key takes its place; else the cursor is at its end."""
     SAVE = "Save"
     SAVE_ACTION = "save"
     AUTO_FOCUS = "LineField"
@@ -42,6 +44,11 @@ class LineModal(BoxModal[str]):
             yield LineField(self._line, limit=self.LIMIT, placeholder=self.PLACEHOLDER)
             yield Static(Content(self.note), classes="dialog--muted")
             yield from self.compose_answers(self.SAVE, "save")
+
+    def on_mount(self) -> None:
+        """Select the line, where another one is to take its place."""
+        if self.REPLACES:
+            self.query_one(LineField).select_all()
 
     def refusal(self, line: str) -> str:
         """Return why a line cannot be taken, as a sentence; nothing where it can."""

@@ -13,7 +13,7 @@ from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.domain.story import save_point as save_slot
+from core.domain.story import save_point
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
@@ -198,7 +198,7 @@ def tomorrow(monkeypatch: pytest.MonkeyPatch) -> None:
     bodies = TypeAdapter[Any](BodyOfTomorrow)
     monkeypatch.setattr(export, "_bodies", lambda: bodies)
     contents = TypeAdapter[Any](SlotContentOfTomorrow)
-    monkeypatch.setattr(save_slot, "_contents", lambda: contents)
+    monkeypatch.setattr(save_point, "_contents", lambda: contents)
 
 
 @pytest.mark.usefixtures("tomorrow")
@@ -212,30 +212,30 @@ def test_a_field_that_is_added_leaves_earlier_exports_readable(file: Path) -> No
 @pytest.mark.usefixtures("tomorrow")
 @pytest.mark.parametrize("file", SLOTS, ids=named)
 def test_a_field_that_is_added_leaves_the_document_of_a_save_slot_readable(file: Path) -> None:
-    assert all(isinstance(save_slot.content_of(slot).session, SessionOfTomorrow) for slot in slots_in(file))
+    assert all(isinstance(save_point.content_of(slot).session, SessionOfTomorrow) for slot in slots_in(file))
 
 
 def test_a_field_that_is_added_to_a_row_leaves_its_link_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     event = from_json((VERSIONS / "export-1-active.json").read_bytes()).events[0]
-    before = save_slot.chained(save_slot.EMPTY_CHAIN, [event])
-    newest = save_slot.LINKS
-    fields = {EventOfTomorrow: save_slot._LINK_FIELDS[newest][Event]}
-    monkeypatch.setattr(save_slot, "_LINK_FIELDS", {newest: fields})
+    before = save_point.chained(save_point.EMPTY_CHAIN, [event])
+    newest = save_point.LINKS
+    fields = {EventOfTomorrow: save_point._LINK_FIELDS[newest][Event]}
+    monkeypatch.setattr(save_point, "_LINK_FIELDS", {newest: fields})
     grown = EventOfTomorrow(**{name: getattr(event, name) for name in Event.__dataclass_fields__}, mood=2)
-    assert save_slot.chained(save_slot.EMPTY_CHAIN, [grown]) == before
+    assert save_point.chained(save_point.EMPTY_CHAIN, [grown]) == before
 
 
 def test_a_slot_with_links_of_a_later_version_is_refused_with_a_sentence() -> None:
     slot = slots_in(VERSIONS / "slots-1-active.json")[0]
-    content = save_slot.content_of(slot)
+    content = save_point.content_of(slot)
     later = replace(content, chains=replace(content.chains, version=99))
-    with pytest.raises(save_slot.SavePointDamagedError, match="a newer version"):
-        save_slot.content_of(save_slot.make_save_point(0, "", later, utc_now()))
+    with pytest.raises(save_point.SavePointDamagedError, match="a newer version"):
+        save_point.content_of(save_point.make_save_point(0, "", later, utc_now()))
 
 
 def test_every_field_that_a_link_stands_for_is_one_of_its_row() -> None:
     for kind in (Event, MemoryBlock, NarrativeDraft):
-        for fields in save_slot._LINK_FIELDS.values():
+        for fields in save_point._LINK_FIELDS.values():
             assert set(fields[kind]) <= set(kind.__dataclass_fields__)
 
 

@@ -63,7 +63,7 @@ def test_a_modal_screen_with_an_answer_of_yes_or_no_is_one_of_these_questions() 
         if kind.__module__.startswith("storyengine_tui.") and kind is not TextDialog and kind not in asked
     }
     # They ask for a line or a choice, or only show something.
-    shown = {"TitleModal", "SlotNameModal", "VariantModal", "WelcomeModal", "HelpScreen", "StoryPalette"}
+    shown = {"TitleModal", "SavePointNameModal", "VariantModal", "WelcomeModal", "HelpScreen", "StoryPalette"}
     shown |= {"ModelOnceModal", "BranchModal", "RebuildModal", "ViewpointModal"}
     shown |= {"HearersModal", "NarrationModal", "DiceModal", "RevealModal", "ReasonModal", "HintModal"}
     shown |= {

@@ -11,7 +11,7 @@ from core.engine.sync.session_writer import SessionWriter
 class AutoSaver(ListeningTask):
     """Background task of an open session that creates a save point after new memory."""
 
-    name = "save slots"
+    name = "save points"
     failure = "no save point was created at the summary"
 
     def __init__(self, writer: SessionWriter, points: SavePoints) -> None:

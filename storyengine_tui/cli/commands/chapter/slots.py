@@ -27,15 +27,15 @@ Number = Annotated[int, typer.Argument(metavar="NUMBER", help="The slot's number
 @command(app, "list")
 async def list_(session: SessionArgument) -> None:
     """List the save slots of a chapter, archived or not."""
-    async with _slots_of(session) as (slots, session_id):
-        taken = await slots.listed(session_id)
+    async with _points_of(session) as (points, session_id):
+        taken = await points.listed(session_id)
     nothing = "This chapter has no save slot yet; the first one is taken when it is locked."
-    print_rows(("Slot", "Name", "State", "Prompts", "Taken"), [_cells(slot) for slot in taken], nothing)
+    print_rows(("Slot", "Name", "State", "Prompts", "Taken"), [_cells(point) for point in taken], nothing)
 
 
-def _cells(slot: SavePoint) -> tuple[str, ...]:
-    taken = slot.taken_at.astimezone().strftime("%Y-%m-%d %H:%M")
-    return (str(slot.number), slot.label, STATE_LABELS[slot.state], f"{slot.prompt_index:,}", taken)
+def _cells(point: SavePoint) -> tuple[str, ...]:
+    taken = point.taken_at.astimezone().strftime("%Y-%m-%d %H:%M")
+    return (str(point.number), point.label, STATE_LABELS[point.state], f"{point.prompt_index:,}", taken)
 
 
 @command(app)
@@ -44,36 +44,36 @@ async def save(
     name: Annotated[str, typer.Argument(help="Your name for it; the same name again replaces it.")],
 ) -> None:
     """Save a chapter as it is now, under a name of yours."""
-    async with _slots_of(session) as (slots, session_id):
-        slot = await slots.keep(session_id, name)
-    say(f"Saved as “{slot.label}” in save slot {slot.number}, at prompt {slot.prompt_index:,}.")
+    async with _points_of(session) as (points, session_id):
+        point = await points.keep(session_id, name)
+    say(f"Saved as “{point.label}” in save slot {point.number}, at prompt {point.prompt_index:,}.")
 
 
 @command(app)
 async def restore(session: SessionArgument, number: Number) -> None:
     """Make a new chapter that begins where the slot was taken; nothing else is touched."""
-    async with _slots_of(session) as (slots, session_id):
-        fresh = await slots.restore(session_id, number)
+    async with _points_of(session) as (points, session_id):
+        fresh = await points.restore(session_id, number)
     say(f"Restored as session {fresh}")
 
 
 @command(app)
 async def drop(session: SessionArgument, number: Number) -> None:
     """Delete a slot that you named."""
-    async with _slots_of(session) as (slots, session_id):
-        await slots.drop(session_id, number)
+    async with _points_of(session) as (points, session_id):
+        await points.drop(session_id, number)
     say(f"Deleted save slot {number}.")
 
 
 @asynccontextmanager
-async def _slots_of(name: str) -> AsyncIterator[tuple[SavePoints, SessionId]]:
+async def _points_of(name: str) -> AsyncIterator[tuple[SavePoints, SessionId]]:
     """Yield the save points and the id of their chapter."""
     async with running_catalog(await unlocked()) as catalog:
         yield catalog.save_points, await _find(catalog, name)
 
 
 async def _find(catalog: SessionCatalog, name: str) -> SessionId:
-    """Return the session, also an archived one: after a reset its slots are still wanted."""
+    """Return the session, also an archived one: after a reset its save points are still wanted."""
     try:
         return await find_session(catalog, name)
     except StoryEngineError as refused:

@@ -126,15 +126,29 @@ def totals_of(calls: Sequence[CallRow]) -> str:
     return " · ".join(parts)
 
 
+def _purpose_of(call: CallRow) -> str:
+    """Return the work that a call was made for, with its prompts, such as `summary, prompts 1–7`."""
+    match call.request:
+        case None:
+            return UNKNOWN
+        case TestCallRequest():
+            return "test call, no part of the story"
+        case BackgroundRequest(kind=kind) if kind is not RequestKind.AFTERTHOUGHT:
+            return f"{kind}, no part of the story"
+        case (
+            SummaryRequest(kind=kind, prompts=PromptRange() as prompts)
+            | ReplyRequest(kind=kind, prompts=PromptRange() as prompts)
+            | BackgroundRequest(kind=kind, prompts=PromptRange() as prompts)
+        ):
+            return f"{kind}, {prompts.named}"
+        case request:
+            return request.spec.purpose
+
+
 def facts_of(call: CallRow, session: Session) -> str:
     """Return everything that is known of a call except for its texts, one fact a line."""
     artifact, usage = call.artifact, call.artifact.usage
-    kind = call.request.kind.value if call.request else UNKNOWN
-    purpose = f"{kind}, prompt {prompt_of(call)}"
-    if isinstance(call.request, TestCallRequest):
-        purpose = "test call, no part of the story"
-    elif isinstance(call.request, BackgroundRequest) and call.request.kind is not RequestKind.AFTERTHOUGHT:
-        purpose = f"{call.request.kind}, no part of the story"
+    purpose = _purpose_of(call)
     # A call for vectors has no number, whatever becomes of it.
     which = "" if call.makes_vectors else ", ended before a call"
     lines = [

@@ -11,7 +11,7 @@ from core.domain.ids import SessionId
 from core.domain.session.session import SessionSummary
 from core.library.book import Book
 from core.text.numbers import counted
-from storyengine_tui.screens.library.chapters.chapter_shelf import SLOTS, ChapterShelf
+from storyengine_tui.screens.library.chapters.chapter_shelf import SAVE_POINTS, ChapterShelf
 from storyengine_tui.screens.library.chapters.chapters_screen import chapter_cells, is_open_in
 from storyengine_tui.screens.library.shelf.shelf_screen import shelf_keys
 from storyengine_tui.screens.library.shelf.title_modal import NameModal
@@ -48,7 +48,7 @@ class BooksScreen(ChapterShelf[BookRow]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "next_chapter", "Next chapter"),
         Binding("b", "put_into_book", "Book"),
-        *shelf_keys("Books", slots=SLOTS),
+        *shelf_keys("Books", save_points=SAVE_POINTS),
     ]
 
     @property
@@ -160,7 +160,7 @@ class BooksScreen(ChapterShelf[BookRow]):
                 return self.is_any_listed and self.chapter is not None
             case "next_chapter":
                 return self.is_any_listed and self.may_continue()
-            case "put_into_book" | "slots":
+            case "put_into_book" | "save_points":
                 return self.is_any_listed and self.chosen is not None and self.chosen.chapter is not None
             case "new":
                 return not self._shows_archived

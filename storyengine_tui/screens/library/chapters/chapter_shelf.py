@@ -18,7 +18,7 @@ Row = TypeVar("Row")
 _NARROWEST_TITLE: Final = 20
 _OTHER_COLUMNS: Final = 53
 """Cells that state, prompts and time take, with the space between the columns."""
-SLOTS: Final = (Binding("s", "slots", "Save slots"),)
+SAVE_POINTS: Final = (Binding("s", "save_points", "Save slots"),)
 UNREADABLE = "cannot be read"
 CANNOT_OPEN = "This chapter cannot be read; a archives it, and the others are not affected"
 
@@ -71,8 +71,8 @@ class ChapterShelf(ShelfScreen[Row]):
         if chosen is not None and self.is_readable():
             self.ask(TitleModal(chosen.title), partial(self._workspace.retitle, chosen.id))
 
-    def action_slots(self) -> None:
-        """Show the save slots of the chapter under the cursor; a restored one is open afterwards."""
+    def action_save_points(self) -> None:
+        """Show the save points of the chapter under the cursor; a restored one is open afterwards."""
 
         def close(is_restored: bool | None) -> None:
             if is_restored:

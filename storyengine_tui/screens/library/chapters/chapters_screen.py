@@ -8,7 +8,7 @@ from textual.binding import Binding, BindingType
 from core.domain.session.session import SessionSummary
 from core.storage.library_store import LibraryCounts
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.library.chapters.chapter_shelf import SLOTS, UNREADABLE, ChapterShelf
+from storyengine_tui.screens.library.chapters.chapter_shelf import SAVE_POINTS, UNREADABLE, ChapterShelf
 from storyengine_tui.screens.library.shelf.shelf_screen import shelf_keys
 from storyengine_tui.screens.shared.list_screen import cut
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
@@ -53,7 +53,7 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
     )
     # The last binding does not fit 80 columns, which is fine: returning users do not need the example.
     BINDINGS: ClassVar[list[BindingType]] = [
-        *shelf_keys("Chapters", slots=SLOTS),
+        *shelf_keys("Chapters", save_points=SAVE_POINTS),
         Binding("e", "example", "Example"),
     ]
 
@@ -145,7 +145,7 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible with the chapter under the cursor."""
-        if action == "slots":
+        if action == "save_points":
             return bool(self.rows)
         if action == "put_into_book":
             return self.is_any_listed

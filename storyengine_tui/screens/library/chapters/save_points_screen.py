@@ -12,7 +12,7 @@ from textual.widgets import DataTable, Static
 from core.domain.session.session import SessionSummary
 from core.domain.story.save_point import AUTOMATIC, NAMED, SavePoint
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.library.shelf.title_modal import SlotNameModal
+from storyengine_tui.screens.library.shelf.title_modal import SavePointNameModal
 from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -25,7 +25,7 @@ OTHER_COLUMNS_WIDTH = 51
 
 
 class SavePointsScreen(ListScreen[bool, SavePoint]):
-    """Ends with True when a slot was restored, so that another chapter is open now."""
+    """Ends with True when a save point was restored, so that another chapter is open now."""
 
     CSS_PATH = "save_points_screen.tcss"
     HELP = (
@@ -45,7 +45,7 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
         self._workspace = workspace
         self._chapter = chapter
         self._saved: SavePoint | None = None
-        """The slot that was just saved, until the cursor is on it."""
+        """The save point that was just made, until the cursor is on it."""
 
     def compose(self) -> ComposeResult:
         """Compose the heading above the table."""
@@ -54,16 +54,16 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
         yield from self.compose_list("slots", NONE_TAKEN)
 
     async def reload(self) -> None:
-        """Read the slots again, the newest first."""
+        """Read the save points again, the newest first."""
         listed = await self._workspace.require_engine().save_points.listed(self._chapter.id)
-        slots = sorted(listed, key=lambda slot: (slot.taken_at, slot.number), reverse=True)
+        points = sorted(listed, key=lambda point: (point.taken_at, point.number), reverse=True)
         room = max(16, self.size.width - OTHER_COLUMNS_WIDTH)
         columns = {"Slot": 4, "Name": room, "State": 16, "Prompts": 7, "Taken": 12}
-        numbers, saved = [slot.number for slot in slots], self._saved
+        numbers, saved = [point.number for point in points], self._saved
         cursor = numbers.index(saved.number) if saved is not None and saved.number in numbers else None
         self._saved = None
-        self.fill(slots, columns, _cells, cursor=cursor)
-        self.query_one("#makes").display = bool(slots)
+        self.fill(points, columns, _cells, cursor=cursor)
+        self.query_one("#makes").display = bool(points)
 
     def key_of(self, row: SavePoint) -> object:
         """Return the number."""
@@ -71,39 +71,39 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
 
     @on(DataTable.RowSelected)
     def action_restore(self) -> None:
-        """Restore the slot under the cursor into a new chapter."""
+        """Restore the save point under the cursor into a new chapter."""
         if self.chosen is not None:
             self.do_once(self._restore(self.chosen))
 
-    async def _restore(self, slot: SavePoint) -> None:
-        await self._workspace.restore_slot(self._chapter.id, slot)
+    async def _restore(self, point: SavePoint) -> None:
+        await self._workspace.restore_save_point(self._chapter.id, point)
         self.dismiss(True)
 
     def action_keep(self) -> None:
         """Ask for a name, and save the chapter under it as it is now."""
-        dialog = SlotNameModal(self.chosen.label if self.chosen and self.chosen.is_named else "")
+        dialog = SavePointNameModal(self.chosen.label if self.chosen and self.chosen.is_named else "")
         self.ask(dialog, self._keep)
 
     async def _keep(self, name: str) -> None:
-        self._saved = await self._workspace.keep_slot(self._chapter.id, name)
+        self._saved = await self._workspace.keep_save_point(self._chapter.id, name)
 
     def action_drop(self) -> None:
-        """Delete the slot under the cursor, if the GM named it, after a question."""
-        slot = self.chosen
-        if slot is None or not slot.is_named:
+        """Delete the save point under the cursor, if the GM named it, after a question."""
+        point = self.chosen
+        if point is None or not point.is_named:
             return
         question = ConfirmModal(
-            f"Delete the slot “{slot.label}”?", DELETE_EFFECT, confirm="Delete", is_destructive=True
+            f"Delete the slot “{point.label}”?", DELETE_EFFECT, confirm="Delete", is_destructive=True
         )
-        slots = self._workspace.require_engine().save_points
-        self.ask(question, lambda _: slots.drop(self._chapter.id, slot.number, seen=slot))
+        points = self._workspace.require_engine().save_points
+        self.ask(question, lambda _: points.drop(self._chapter.id, point.number, seen=point))
 
     @on(DataTable.RowHighlighted)
     def _update_footer(self) -> None:
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Tell the footer what is possible with the slot under the cursor."""
+        """Tell the footer what is possible with the save point under the cursor."""
         if action == "restore":
             return bool(self.rows)
         if action == "drop":
@@ -111,16 +111,16 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
         return True
 
     def on_key(self, event: events.Key) -> None:
-        """Say why an automatic slot cannot be deleted."""
+        """Say why an automatic save point cannot be deleted."""
         if event.key == "d" and self.chosen is not None and not self.chosen.is_named:
             self.notify(WHY_NOT_DELETED, severity="warning", markup=False)
 
 
-def _cells(slot: SavePoint) -> tuple[Text, Text, Text, Text, Text]:
+def _cells(point: SavePoint) -> tuple[Text, Text, Text, Text, Text]:
     return (
-        Text(str(slot.number), justify="right"),
-        Text(slot.label, style="bold" if slot.is_named else "", no_wrap=True, overflow="ellipsis"),
-        Text(STATE_LABELS[slot.state]),
-        Text(f"{slot.prompt_index:,}", justify="right"),
-        Text(f"{slot.taken_at.astimezone():%d %b %H:%M}"),
+        Text(str(point.number), justify="right"),
+        Text(point.label, style="bold" if point.is_named else "", no_wrap=True, overflow="ellipsis"),
+        Text(STATE_LABELS[point.state]),
+        Text(f"{point.prompt_index:,}", justify="right"),
+        Text(f"{point.taken_at.astimezone():%d %b %H:%M}"),
     )

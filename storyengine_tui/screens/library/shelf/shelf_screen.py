@@ -36,7 +36,7 @@ FOUND_NOTHING: Final = "Nothing here has these words; Esc shows all again."
 
 
 def shelf_keys(
-    listed: str, *, title: str = "Title", files: Sequence[Binding] = (), slots: Sequence[Binding] = ()
+    listed: str, *, title: str = "Title", files: Sequence[Binding] = (), save_points: Sequence[Binding] = ()
 ) -> list[BindingType]:
     """Return the keys for the rows of a list; `listed` is what v names the rows that are not archived."""
     return [
@@ -47,7 +47,7 @@ def shelf_keys(
         Binding("a", "archive", "Archive"),
         Binding("r", "restore", "Restore"),
         Binding("p", "purge", "Purge"),
-        *slots,
+        *save_points,
         Binding("v", "switch(True)", "Archived"),
         Binding("v", "switch(False)", listed),
     ]

@@ -15,15 +15,17 @@ class TitleModal(LineModal):
 
     HEADING: ClassVar = "Title of the chapter"
     PLACEHOLDER: ClassVar = "Taken from the chapter text"
+    REPLACES: ClassVar = True
     NOTE: ClassVar = "Left blank, it is taken from the chapter text."
     LIMIT: ClassVar = LONGEST_TITLE
 
 
-class SlotNameModal(LineModal):
+class SavePointNameModal(LineModal):
     """Ends with the name under which a chapter is saved as it is now."""
 
     HEADING = "Save the chapter as it is now"
     PLACEHOLDER = "A name for it"
+    REPLACES = True
     NOTE = "A name that you used before replaces that save slot."
     LIMIT = LONGEST_LABEL
 
@@ -33,6 +35,7 @@ class BookModal(LineModal):
 
     HEADING = "The book that this chapter belongs to"
     PLACEHOLDER = "Title of the book"
+    REPLACES = True
     NOTE = "A title that no book has makes one. Left blank, the chapter is in no book."
     LIMIT = LONGEST_NAME
 
@@ -42,6 +45,7 @@ class NameModal(LineModal):
 
     HEADING = "Its name in the library"
     PLACEHOLDER = "A name"
+    REPLACES = True
     LIMIT = LONGEST_NAME
 
 

@@ -107,7 +107,14 @@ class SceneActions(PageActions):
 
     def _let_add(self, session: "SessionHandle", chosen: "Adders | None") -> None:
         if chosen is not None and self.page.shows(session):
-            self.page.do(session.afterthoughts.choose_speakers(chosen.slots, is_on=chosen.is_on))
+            self.page.do(self._choose_adders(session, chosen))
+
+    async def _choose_adders(self, session: "SessionHandle", chosen: "Adders") -> None:
+        """Store who may add something, and say so: nothing else on the page shows it."""
+        from storyengine_tui.screens.play.scene.slot_modals import said_of_adders
+
+        await session.afterthoughts.choose_speakers(chosen.slots, is_on=chosen.is_on)
+        self.page.notify(said_of_adders(session.snapshot.session, chosen), timeout=4, markup=False)
 
     def action_leave_out(self) -> None:
         """Leave the further reply out that failed."""

@@ -16,6 +16,7 @@ from core.domain.audience import Audience
 from core.domain.session.session import Session, absence_text
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
+from core.text.numbers import counted
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks, SlotOrder
 
@@ -163,6 +164,15 @@ class Adders:
     slots: tuple[Slot, ...]
     is_on: bool
     """Whether any of them adds something in this chapter."""
+
+
+def said_of_adders(session: Session, chosen: Adders) -> str:
+    """Return a sentence about the effect of the choice."""
+    if not chosen.is_on:
+        return "No character adds anything unasked any more."
+    names = [clean_line(session.name_of(slot)) for slot in chosen.slots]
+    who = names[0] if len(names) == 1 else counted(len(names), "character")
+    return f"{who} may add something unasked from now on."
 
 
 class AddersModal(TicksModal[Adders]):

@@ -11,8 +11,17 @@ from textual.widgets import DataTable
 from core.domain.errors import ErrorCode
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.cost import Cost
-from core.domain.requests.request import Artifact, Usage
+from core.domain.requests.request import (
+    Artifact,
+    LockRequest,
+    NarrativeRequest,
+    ReplyRequest,
+    Request,
+    SummaryRequest,
+    Usage,
+)
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
+from core.domain.slot import Slot
 from core.gateway.embedding_records import EMBEDDING_VERSION
 from storyengine_tui.screens.calls.history_view import PROMPT_WIDTH
 from storyengine_tui.screens.calls.inputs import call_rows, call_runs
@@ -84,6 +93,23 @@ def test_what_a_character_adds_is_told_with_the_number_of_its_prompt(
     call = CallRow(1, artifact(1), request)
     assert prompt_of(call) == row
     assert f" · {said} · " in facts_of(call, session).splitlines()[0]
+
+
+def test_a_call_is_told_with_its_prompts_or_with_its_work() -> None:
+    session = active().snapshot.session
+    base = work(session.id)
+    same: dict[str, Any] = {
+        name: getattr(base, name) for name in ("id", "session_id", "state", "created_at", "updated_at")
+    }
+    told: dict[Request, str] = {
+        SummaryRequest(prompts=PromptRange(1, 7), **same): "summary, prompts 1–7",
+        ReplyRequest(slot=Slot.RED, text="Go.", **same): "reply",
+        ReplyRequest(slot=Slot.RED, text="Go.", prompts=PromptRange(3, 3), **same): "reply, prompt 3",
+        NarrativeRequest(**same): "the chapter as text",
+        LockRequest(**same): "lock",
+    }
+    for request, said in told.items():
+        assert f" · {said} · " in facts_of(CallRow(1, artifact(1), request), session).splitlines()[0]
 
 
 def test_no_word_for_a_call_is_cut_off_in_its_column() -> None:

@@ -35,7 +35,7 @@ async def the_next(app: StoryEngineApp) -> None:
 async def a_restored_one(app: StoryEngineApp) -> None:
     assert app.session is not None
     slots = await app.workspace.require_engine().save_points.listed(app.session.id)
-    await app.workspace.restore_slot(app.session.id, slots[0])
+    await app.workspace.restore_save_point(app.session.id, slots[0])
 
 
 @pytest.mark.parametrize("go", [a_branch, a_new_one, the_next, a_restored_one])

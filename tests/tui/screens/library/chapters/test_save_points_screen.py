@@ -15,7 +15,7 @@ from core.domain.story.save_point import SavePoint
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.chapters.save_points_screen import WHY_NOT_DELETED, SavePointsScreen
-from storyengine_tui.screens.library.shelf.title_modal import SlotNameModal
+from storyengine_tui.screens.library.shelf.title_modal import SavePointNameModal
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -187,7 +187,7 @@ async def test_saving_a_slot_stores_what_was_just_typed(desktop: Desktop) -> Non
         screen = await shown(pilot)
         await until(pilot, lambda: rows(screen))
         await pilot.press("down", "k")
-        await until(pilot, lambda: isinstance(app.screen, SlotNameModal))
+        await until(pilot, lambda: isinstance(app.screen, SavePointNameModal))
         await pilot.press(*"New", "enter")
         await until(pilot, lambda: "New" in names(screen))
         assert app.session is not None
@@ -207,7 +207,7 @@ async def test_a_slot_is_saved_and_what_is_refused_is_told_although_the_list_is_
             screen = await shown(pilot)
             await until(pilot, lambda: rows(screen))  # noqa: B023
             await pilot.press("down", "k")
-            await until(pilot, lambda: isinstance(app.screen, SlotNameModal))
+            await until(pilot, lambda: isinstance(app.screen, SavePointNameModal))
             await pilot.press("ctrl+u", *label, "enter")
             await until(pilot, lambda: app.screen is screen)  # noqa: B023
             await pilot.press("escape", "escape")
@@ -243,7 +243,7 @@ async def test_a_slot_that_was_just_saved_has_the_cursor_and_is_what_enter_resto
         screen = await shown(pilot)
         await until(pilot, lambda: rows(screen))
         await pilot.press("down", "k")
-        await until(pilot, lambda: isinstance(app.screen, SlotNameModal))
+        await until(pilot, lambda: isinstance(app.screen, SavePointNameModal))
         await pilot.press("ctrl+u", *"Now", "enter")
         await until(pilot, lambda: "Now" in names(screen))
         assert screen.chosen is not None
@@ -271,7 +271,7 @@ async def test_a_chapter_without_slots_says_when_the_first_is_taken(desktop: Des
         assert screen.check_action("restore", ()) is False
         app = await opened(pilot)
         await pilot.press("k")
-        await until(pilot, lambda: isinstance(app.screen, SlotNameModal))
+        await until(pilot, lambda: isinstance(app.screen, SavePointNameModal))
         await pilot.press("enter")
         await until(pilot, lambda: screen.query_one("#trouble", Banner).is_shown)
         await app.close_everything()
@@ -288,7 +288,7 @@ def test_pictures_of_the_save_slots_and_of_a_name_that_is_asked_for(
 
     async def name(pilot: Pilot[Any]) -> None:
         await pilot.press("down", "k")
-        await until(pilot, lambda: isinstance(pilot.app.screen, SlotNameModal))
+        await until(pilot, lambda: isinstance(pilot.app.screen, SavePointNameModal))
         for field in pilot.app.screen.query(Input):
             field.cursor_blink = False
         await pilot.press("ctrl+u", *"Before the storm")

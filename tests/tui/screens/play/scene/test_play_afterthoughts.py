@@ -122,4 +122,8 @@ async def test_who_may_add_is_ticked_and_switched_on_and_off(desktop: Desktop) -
             await table.pilot.press(*keys)
             await table.until(lambda: not isinstance(table.app.screen, AddersModal))
             await table.until(lambda is_on=is_on: table.stored.adds_unasked is is_on)
+            said = "Mira may add something unasked from now on." if is_on else "No character adds anything"
+            await table.until(
+                lambda said=said: any(said in note.message for note in table.app._notifications)
+            )
         assert table.stored.may_add == Audience.of((RED, ORANGE))

@@ -73,7 +73,7 @@ class Reader:
         """Restore a slot of the ended chapter."""
         slots = await self.app.workspace.require_engine().save_points.listed(self.ended)
         *_, slot = [slot for slot in slots if name in slot.label]  # The oldest of those.
-        await self.over_the_list(self.app.workspace.restore_slot(self.ended, slot))
+        await self.over_the_list(self.app.workspace.restore_save_point(self.ended, slot))
         assert self.app.session is not None
         return self.app.session.id
 
