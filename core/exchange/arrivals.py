@@ -1,6 +1,7 @@
 """Detects the files that are dropped on the program or pasted into it, and their kinds (design 14)."""
 
 import os
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +11,11 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from core.domain.session.session import title_from
 from core.exchange.chats.chapter_of_chat import chapter_of
 from core.exchange.chats.chat_log import read_chat
 from core.exchange.library.library_files import ENDINGS
-from core.exchange.session_export import SessionBody
+from core.exchange.session_export import FORMAT, ImportRefusedError, SessionBody, from_json
 from core.library.card_lore import read_lore_file
 from core.library.cards.card import is_card
 from core.library.cards.card_file import CardFile, CardFormat, read_card
@@ -33,6 +35,7 @@ LONGEST_PATHS: Final = 20_000
 MOST_PATHS: Final = 100
 _PICTURE: Final = b"\xff\xd8"
 _BEFORE_JSON: Final = b"\xef\xbb\xbf\0 \t\r\n"
+_EXPORTED: Final = re.compile(rb'"format"\s*:\s*"' + FORMAT.encode() + b'"')
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -42,6 +45,7 @@ class ArrivalKind(StrEnum):
     CHARACTER = "character"
     LOREBOOK = "lorebook"
     CHAT = "chat"
+    CHAPTER = "chapter"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +58,9 @@ class Arrival:
     name: str
     lines: tuple[str, ...]
     claims: str = ""
-    """Claims of a card that only the GM can confirm."""
-    chat: SessionBody | None = None
+    """Claims of a card, or the models that a chapter brings, which only the GM can confirm."""
+    body: SessionBody | None = None
+    """The chapter that is made of a chat, or that was exported."""
 
 
 def dropped_paths(text: str) -> tuple[Path, ...]:
@@ -97,6 +102,8 @@ def arrival_of(content: bytes, file_name: str, now: datetime, *, prefers_lore: b
     """
     if file_name.casefold().endswith(CHAT_ENDING):
         return _chat(content, file_name, now)
+    if _is_json(content) and _EXPORTED.search(content):
+        return _chapter(content, file_name)
     if prefers_lore or not _may_be_card(content, file_name):
         return _lorebook(content, file_name)
     card = read_card(content, file_name)
@@ -117,7 +124,7 @@ def _may_be_card(content: bytes, file_name: str) -> bool:
     what = clean_line(file_name)
     value = parse_json(content, what).value
     if not is_card(value) and not holds_lorebook(value):
-        raise FileRefusedError(f"{what} holds neither a card nor a lorebook.")
+        raise FileRefusedError(f"{what} holds no card, lorebook or chapter.")
     return is_card(value)
 
 
@@ -158,5 +165,28 @@ def _chat(content: bytes, file_name: str, now: datetime) -> Arrival:
         content=content,
         name=clean_line(title),
         lines=("A chat of SillyTavern, which becomes a chapter.", *chat.report),
-        chat=chat.body,
+        body=chat.body,
+    )
+
+
+def _chapter(content: bytes, file_name: str) -> Arrival:
+    try:
+        body = from_json(content)
+    except ImportRefusedError as error:
+        raise FileRefusedError(f"{clean_line(file_name)}: {error.message}") from error
+    session, book = body.session, body.book
+    models = dict.fromkeys(one.model for one in body.tab1.profiles.values() if one.model)
+    cast = ", ".join(session.name_of(slot) for slot in session.slots)
+    goes_to = "" if book is None else f" It becomes the last one of the book “{clean_line(book.title)}”."
+    return Arrival(
+        kind=ArrivalKind.CHAPTER,
+        file_name=file_name,
+        content=b"",
+        name=clean_line(title_from(session.title, body.tab1.chapter, body.tab1.world)),
+        lines=(
+            f"An exported chapter with {counted(session.prompt_index, 'prompt')}: {clean_line(cast)}.",
+            f"It becomes a chapter of its own; those that you have stay as they are.{goes_to}",
+        ),
+        claims=f"Its characters bring models: {clean_line(', '.join(models))}." if models else "",
+        body=body,
     )

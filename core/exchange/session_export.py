@@ -59,6 +59,8 @@ Version 7 adds the memory bank, model and tags of a slot, and the groups of a se
 there is none. Version 8 adds the language of the bank, English in earlier ones, and what
 `core.domain.bank.details.ADDED` names: in earlier ones it is unset. A chapter that has neither is written as
 version 7."""
+FORMAT: Final = "storyengine-session"
+"""The name of the format, at the beginning of a file."""
 _HEARD: Final = ("events", "blocks", "revisions", "requests")
 _EVERYONE: Final = [slot.value for slot in EVERYONE]
 _DEFAULTS: Final[Mapping[str, object]] = {
@@ -225,7 +227,7 @@ def to_json(body: SessionBody) -> bytes:
     """Return the export as UTF-8 JSON, with the same bytes for the same session."""
     plain = _without_defaults(json.loads(_bodies().dump_json(body)))
     document = {
-        "format": "storyengine-session",
+        "format": FORMAT,
         "version": _version_of(plain),
         "sha256": checksum(canonical(plain)),
         "body": plain,
@@ -292,7 +294,7 @@ def _header(document: bytes) -> dict[str, Any]:
         raise ImportRefusedError(str(error)) from error
     except (ValueError, RecursionError) as error:
         raise ImportRefusedError("it is not JSON") from error
-    if not isinstance(header, dict) or header.get("format") != "storyengine-session":
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ImportRefusedError("it is not an export of Story Engine")
     return header
 

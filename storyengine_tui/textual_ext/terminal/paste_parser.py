@@ -14,7 +14,7 @@ import selectors
 import time
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
-from string import digits
+from string import ascii_lowercase, digits
 from typing import Final
 
 from textual._xterm_parser import XTermParser
@@ -26,10 +26,13 @@ ESCAPE: Final = "\x1b"
 START: Final = "\x1b[200~"
 END: Final = "\x1b[201~"
 
-WITH_ALT: Final = {
-    f"{ESCAPE}{character}": name
-    for character, name in {**{digit: digit for digit in digits}, "-": "minus", "=": "equals_sign"}.items()
+_NAMES: Final = {
+    **{character: character for character in digits + ascii_lowercase if character not in "bf"},
+    "-": "minus",
+    "=": "equals_sign",
 }
+"""Names of the keys. Textual has Alt+B and Alt+F as ways of a terminal to say Ctrl+Left and Ctrl+Right."""
+WITH_ALT: Final = {f"{ESCAPE}{character}": name for character, name in _NAMES.items()}
 """Names of the keys that a terminal sends behind an escape when Alt is held."""
 
 LONGEST_KEY: Final = 1.0
@@ -121,7 +124,8 @@ class PasteParser(XTermParser):
         """Return the keys of a sequence.
 
         Private, and overridden since it raises for impossible numbers, and takes Alt with a digit, - or = for
-        characters of one keyboard, such as “¡”.
+        characters of one keyboard, such as “¡”. With a letter it waits for more: of the same key twice within
+        a tenth of a second the first would be typed as “^o”.
         """
         if (name := WITH_ALT.get(sequence)) is not None:
             return [Key(f"alt+{name}", None)]

@@ -33,7 +33,8 @@ class StoredTextModal(StoringModal[bool], TextDialog):
     """The title of the dialog."""
     EFFECT: ClassVar[str]
     PLACEHOLDER: ClassVar = ""
-    ADD: ClassVar = "Save"
+    SAVE = "Save"
+    SAVE_ACTION = "store"
 
     _area = getters.query_one(CappedTextArea)
 
@@ -86,7 +87,13 @@ class StoredTextModal(StoringModal[bool], TextDialog):
             yield Static("", id="refused", classes="dialog--text", markup=False)
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Cancel", id="cancel")
-                yield Button(self.ADD, id="add", classes="action", disabled=True)
+                yield Button(self.SAVE, id="add", classes="action", disabled=True)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Dim the key that stores while the button is disabled."""
+        if action == "store":
+            return None if any(button.disabled for button in self.query("#add")) else True
+        return super().check_action(action, parameters)
 
     def compose_choices(self) -> ComposeResult:
         """Compose what is chosen beside the text; usually nothing."""
@@ -120,7 +127,10 @@ class StoredTextModal(StoringModal[bool], TextDialog):
     def _show_length(self) -> None:
         self.query_one(CharCounter).show(self._area.length)
         is_empty = is_blank(self._area.text) or not self.has_changes
-        self.query_one("#add", Button).disabled = self._is_storing or is_empty
+        button = self.query_one("#add", Button)
+        if button.disabled != (is_disabled := self._is_storing or is_empty):
+            button.disabled = is_disabled
+            self.refresh_bindings()
 
     def show_refusal(self, text: str) -> None:
         """Show it, and let the GM edit the text."""

@@ -9,6 +9,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.widget import Widget
 
+from core.domain.story.transcript import PieceKind
 from storyengine_tui.widgets.reading.line_painter import Highlight, without_overlap
 from storyengine_tui.widgets.reading.reading_position import ReadingPosition
 from storyengine_tui.widgets.reading.transcript_lines import ScreenPos, SourcePos, TranscriptLines
@@ -98,7 +99,10 @@ class LineSelection:
         self._view.refresh()
 
     def start(self) -> SourcePos:
-        """Return the moving end: the cursor, that of a mouse selection, or the last line in sight."""
+        """Return the moving end: the cursor, that of a mouse selection, or the last line in sight.
+
+        The dashed line of the boundary is passed over: nothing can be done with it.
+        """
         ends = self.ends
         if ends is None and not self.is_marking and self.anchor != self.cursor:
             self.anchor = self.cursor = None  # Cleared elsewhere, as by Esc.
@@ -109,7 +113,12 @@ class LineSelection:
             return end
         view = self._view
         bottom = min(view.scroll_offset.y + view.size.height, self._lines.height) - 1
-        return self._lines.place(ScreenPos(0, max(0, bottom)))
+        place = self._lines.place(ScreenPos(0, max(0, bottom)))
+        here = self._lines.paragraphs[place.paragraph : place.paragraph + 1]
+        if place.paragraph and here[0].kind is PieceKind.BOUNDARY:
+            before = self._lines.paragraphs[place.paragraph - 1]
+            return SourcePos(place.paragraph - 1, before.spans[-1].begin)
+        return place
 
     def rows_of(self, key: str) -> int:
         """Return by how many rows a movement key moves; negative is up."""

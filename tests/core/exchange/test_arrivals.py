@@ -1,11 +1,14 @@
 """What is dropped or pasted: the paths that terminals write, and what a file is by what is in it."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from core.domain.session.profile import Profile
+from core.domain.slot import Slot
 from core.exchange.arrivals import (
     LONGEST_PATHS,
     MOST_PATHS,
@@ -15,9 +18,11 @@ from core.exchange.arrivals import (
     droppable_file,
     dropped_paths,
 )
+from core.exchange.session_export import from_json, to_json
 from core.library.refusal import FileRefusedError
 from tests.core.library.cards.card_samples import V1, V2, V3, packed, picture, t_ext, text_of
 
+VERSIONS = Path(__file__).resolve().parents[2] / "corpus" / "versions"
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 WORLD = {"name": "Harbour", "entries": {"0": {"uid": 0, "key": ["lamp"], "content": "By the sea."}}}
 CHAT = [
@@ -117,8 +122,38 @@ def test_a_lorebook_and_a_chat_are_told_apart_from_cards() -> None:
     )
     chat = arrived("\n".join(map(json.dumps, CHAT)).encode(), "Late [x].jsonl")
     assert (chat.kind, chat.name) == (ArrivalKind.CHAT, "Late [x]")
-    assert chat.chat is not None
+    assert chat.body is not None
     assert chat.lines[1].startswith("1 prompt")
+
+
+@pytest.mark.parametrize("prefers_lore", [False, True])
+def test_an_exported_chapter_is_known_whatever_list_it_is_dropped_on(prefers_lore: bool) -> None:
+    found = arrived((VERSIONS / "export-5-book.json").read_bytes(), prefers_lore=prefers_lore)
+    assert found.kind is ArrivalKind.CHAPTER
+    assert found.body is not None
+    assert found.lines[0].startswith("An exported chapter with ")
+    assert "It becomes the last one of the book “" in found.lines[1]
+    assert not found.claims
+
+
+def test_the_models_that_a_chapter_brings_are_named() -> None:
+    body = from_json((VERSIONS / "export-8-bank.json").read_bytes())
+    profiles = {Slot.RED: Profile(model="openrouter:[/x]")}
+    body = replace(body, tab1=replace(body.tab1, profiles=profiles))
+    assert arrived(to_json(body)).claims == "Its characters bring models: openrouter:[/x]."
+
+
+def test_a_chapter_that_was_cut_off_or_changed_is_refused_by_its_name() -> None:
+    whole = (VERSIONS / "export-8-bank.json").read_bytes()
+    for broken, said in (
+        (whole[:-100], "it is not JSON"),
+        (whole.replace(b"A sea of glass.", b"A sea of grass."), "does not match its checksum"),
+        (whole.replace(b'"version": 8', b'"version": 99'), "its version is 99"),
+    ):
+        assert broken != whole
+        with pytest.raises(FileRefusedError, match=r"^a\.json: ") as refused:
+            arrived(broken)
+        assert said in refused.value.message
 
 
 def test_of_a_card_with_a_lorebook_the_list_of_lorebooks_gets_the_lorebook() -> None:
@@ -130,8 +165,8 @@ def test_of_a_card_with_a_lorebook_the_list_of_lorebooks_gets_the_lorebook() -> 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"{}", "a.json holds neither a card nor a lorebook."),
-        (b"[1, 2]", "a.json holds neither a card nor a lorebook."),
+        (b"{}", "a.json holds no card, lorebook or chapter."),
+        (b"[1, 2]", "a.json holds no card, lorebook or chapter."),
         (b'{"name": ', "a.json is not valid JSON: line 1 cannot be read."),
         (b"", "a.json is empty."),
         (b"Once upon a time", "a.json holds no character card."),

@@ -10,24 +10,31 @@ import storyengine_tui
 from core.domain.bank.details import ItemKind
 from storyengine_tui.screens.bank.item_modal import AddItemModal
 from storyengine_tui.screens.library.shelf.title_modal import ExportModal, NameModal
-from storyengine_tui.screens.narrative.revisions.revision_modals import RebuildModal
+from storyengine_tui.screens.narrative.revisions.revision_modals import CorrectionModal, RebuildModal
+from storyengine_tui.screens.play.actions.take_modals import ReplyModal
+from storyengine_tui.screens.play.scene.line_modals import NarrationModal
+from storyengine_tui.screens.play.scene.stage_modals import AwayModal
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
-from tests.tui.engine_app import Desktop, make_active, screen_text, until
+from tests.tui.engine_app import Desktop, in_front, make_active, screen_text, until
 
 
 @pytest.mark.anyio
 async def test_the_key_that_stores_has_the_word_of_the_button(desktop: Desktop) -> None:
-    async def refuse(*_: object) -> None:
+    async def refuse(*_: object, **__: object) -> None:
         raise AssertionError
 
     async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
         assert app.session is not None
         chapter = app.session.snapshot.session
-        dialogs: list[tuple[BoxModal[str] | BoxModal[bool], str]] = [
+        dialogs: list[tuple[BoxModal[str] | BoxModal[bool] | BoxModal[None], str]] = [
             (NameModal("Old"), "Save"),
             (ExportModal("old.json"), "Export"),
             (RebuildModal("memory"), "Rebuild"),
             (AddItemModal(chapter, refuse, ItemKind.FACT), "Add"),
+            (ReplyModal(refuse, 100, "Yes."), "Store"),
+            (CorrectionModal(refuse, 100), "Add"),
+            (NarrationModal(app.session), "Add"),
+            (AwayModal(app.session), "Save"),
         ]
         for dialog, word in dialogs:
             app.push_screen(dialog)
@@ -49,3 +56,21 @@ def test_no_button_and_no_question_says_store_in_place_of_save() -> None:
             if re.search(r"^Store\b|without storing|did not store", node.value)
         ]
     assert not found
+
+
+@pytest.mark.anyio
+async def test_the_key_stores_a_text_once_it_differs(desktop: Desktop) -> None:
+    stored: list[str] = []
+
+    async def store(text: str) -> None:
+        stored.append(text)
+
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
+        dialog = ReplyModal(store, 100, "Yes.")
+        app.push_screen(dialog)
+        await in_front(pilot, ReplyModal)
+        await pilot.press("ctrl+s")
+        assert app.screen is dialog
+        await pilot.press(" ", "N", "o", "ctrl+s")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert stored == ["Yes. No"]

@@ -9,6 +9,7 @@ from textual.selection import Selection
 from textual.widgets import Static
 
 from core.domain.slot import Slot
+from core.domain.story.transcript import PieceKind
 from storyengine_tui.widgets.reading.transcript_lines import ScreenPos, SourcePos
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from tests.tui.chapters import chapter
@@ -106,6 +107,20 @@ async def test_marking_works_without_shift() -> None:
         await pilot.press("v", "escape")
         assert not view.selection.is_marking
         assert view.text_selection is None
+
+
+async def test_marking_begins_at_the_newest_line_and_not_at_the_dashes_below_it() -> None:
+    app = view_app()
+    async with app.running(SIZE) as pilot:
+        view = await shown(app, 1)
+        view.show_window(chapter.window(7, boundary=7))
+        await pilot.pause()
+        newest, dashes = view.lines.paragraphs[-2:]
+        assert dashes.kind is PieceKind.BOUNDARY
+        await pilot.press("v")
+        assert view.selection.key == newest.key
+        await pilot.press("down")
+        assert view.selection.key == dashes.key
 
 
 async def test_escape_passes_on_when_nothing_is_marked() -> None:

@@ -1,15 +1,18 @@
 """The chapter list: open, new, rename, archive, restore, and purge after a question (design 5)."""
 
+from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
+from core.config.files.paths import expanded
 from core.domain.session.session import SessionSummary
 from core.storage.library_store import LibraryCounts
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.chapters.chapter_shelf import SAVE_POINTS, UNREADABLE, ChapterShelf
 from storyengine_tui.screens.library.shelf.shelf_screen import shelf_keys
+from storyengine_tui.screens.library.shelf.title_modal import ChapterFileModal
 from storyengine_tui.screens.shared.list_screen import cut
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
 
@@ -48,12 +51,14 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
     HELP = (
         "Enter opens a chapter. Archiving takes it off every list but the archive (v), from where it can be "
         "restored; only there it can be purged, which deletes it for good. Save slots (s) hold earlier "
-        "states of a chapter, from which you can go on. c begins the next chapter of one that has ended, b "
-        "puts one into a book; 1 to 4 show books, chapters, cast and lore, and / finds words in a list."
+        "states of a chapter, from which you can go on. i imports an exported chapter or a chat. c begins "
+        "the next chapter of one that has ended, b puts one into a book; 1 to 4 show books, chapters, cast "
+        "and lore, and / finds words in a list."
     )
-    # The last binding does not fit 80 columns, which is fine: returning users do not need the example.
+    # The last bindings do not fit 80 columns, which is fine: they are seldom needed, and F1 has them.
     BINDINGS: ClassVar[list[BindingType]] = [
         *shelf_keys("Chapters", save_points=SAVE_POINTS),
+        Binding("i", "import", "Import"),
         Binding("e", "example", "Example"),
     ]
 
@@ -119,6 +124,15 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
         """Start a chapter with an empty world."""
         self.do_once(self.close_after(self._workspace.open_new()))
 
+    def action_import(self) -> None:
+        """Ask for the file of a chapter, and offer what is in it."""
+
+        def answered(path: str | None) -> None:
+            if path is not None and path.strip():
+                self.do(self._drops.look_at_files([expanded(Path(path.strip()))]))
+
+        self.app.push_screen(ChapterFileModal(""), answered)
+
     def action_example(self) -> None:
         """Close the list and offer the examples."""
         self.dismiss()
@@ -145,6 +159,8 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible with the chapter under the cursor."""
+        if action == "import":
+            return not self._shows_archived
         if action == "save_points":
             return bool(self.rows)
         if action == "put_into_book":

@@ -220,7 +220,7 @@ class EntryScreen(LorebookEditorScreen):
         if made != entry:
             self._editor.put(made, typed)
             self.say_state("storing …")
-        elif self._editor.state == NOT_ALL_STORED and not self._editor.autosave.is_dirty:
+        elif (problem or self._editor.state == NOT_ALL_STORED) and not self._editor.autosave.is_dirty:
             self.say_saved()
 
     @on(CappedTextArea.Edited)

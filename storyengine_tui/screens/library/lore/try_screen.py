@@ -39,6 +39,16 @@ FAILED: Final = "This text could not be tried on this book; the log says why. An
 TOO_SLOW: Final = "It takes too long to try this text on this book; shorten one of them."
 
 
+class OutcomeList(RowList[Outcome]):
+    """The outcomes; the key that edits an entry is in the footer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Edit", key_display="Enter")]
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer an edit where there is an entry."""
+        return action != "choose" or bool(self.rows)
+
+
 class TryScreen(LorebookEditorScreen):
     """A text over what it activates; Enter on an entry edits it, Esc goes back."""
 
@@ -50,7 +60,7 @@ class TryScreen(LorebookEditorScreen):
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 
-    _list: "getters.query_one[RowList[Outcome]]" = getters.query_one("#outcomes", RowList)
+    _list = getters.query_one("#outcomes", OutcomeList)
 
     def __init__(self, workspace: Workspace, editor: LorebookEditor) -> None:
         super().__init__(workspace)
@@ -74,7 +84,7 @@ class TryScreen(LorebookEditorScreen):
                 yield FormField(compact=True, max_length=9, placeholder=holder, id=name, classes="number")
         yield Static("", id="not-tried", markup=False)
         yield Static(NOTHING_YET, id="sum", markup=False)
-        yield RowList[Outcome](_cells_of, lambda one: not one.is_active, id="outcomes")
+        yield OutcomeList(_cells_of, lambda one: not one.is_active, id="outcomes")
         yield from self.compose_foot()
 
     def on_mount(self) -> None:
@@ -143,6 +153,7 @@ class TryScreen(LorebookEditorScreen):
         said += f"; {left_out:,} left out by the budget" if left_out else ""
         self.query_one("#sum", Static).update(Content(said))
         self._list.show_rows(outcomes, self._columns)
+        self.refresh_bindings()
 
     @property
     def _columns(self) -> Sequence[Column]:

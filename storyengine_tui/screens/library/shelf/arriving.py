@@ -1,4 +1,4 @@
-"""A card, a lorebook or a chat that is dropped on a list of the library, or pasted, is offered for import."""
+"""A card, lorebook, chat or chapter that is dropped on a list of the library is offered for import."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,13 +15,19 @@ from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 
-SHELF_OF: Final = {ArrivalKind.CHARACTER: "cast", ArrivalKind.LOREBOOK: "lore", ArrivalKind.CHAT: "chapters"}
-NOT_READABLE: Final = "The pasted text is not a card, lorebook or file; nothing was imported."
+SHELF_OF: Final = {
+    ArrivalKind.CHARACTER: "cast",
+    ArrivalKind.LOREBOOK: "lore",
+    ArrivalKind.CHAT: "chapters",
+    ArrivalKind.CHAPTER: "chapters",
+}
+NOT_READABLE: Final = "The pasted text is not a card, lorebook, chapter or file; nothing was imported."
 PASTED: Final = "The pasted text"
 CLAIMED: Final = (
     "Members of a group know its secrets and lore, “static” keeps the program from changing the character, "
     "and a model has its price. Left out, the character is in General; you can set all of it later."
 )
+PRICED: Final = "A model has its price. Left out, the models that you have set play these characters."
 _NAMED: Final = 20
 """Files that are named in the question, of many."""
 
@@ -42,17 +48,21 @@ class DropImport:
         """Check a paste for files; a terminal pastes the paths of files that are dropped on it."""
         paths = await asyncio.to_thread(dropped_paths, text)
         if paths:
-            files = await asyncio.to_thread(files_in, paths)
-            if len(files) == 1:
-                content = await read_file(files[0], LARGEST_FILE)
-                self._offer(await self._arrived(content, files[0].name))
-            else:
-                self._offer_each(files)
+            await self.look_at_files(paths)
         elif text.lstrip().startswith("{"):
             content = text.encode("utf-8", "replace")
             self._offer(await self._arrived(content, PASTED))
         else:
             self._say(NOT_READABLE)
+
+    async def look_at_files(self, paths: Sequence[Path]) -> None:
+        """Offer files, and those in folders, for import."""
+        files = await asyncio.to_thread(files_in, paths)
+        if len(files) == 1:
+            content = await read_file(files[0], LARGEST_FILE)
+            self._offer(await self._arrived(content, files[0].name))
+        else:
+            self._offer_each(files)
 
     async def _arrived(self, content: bytes, name: str) -> Arrival:
         prefers_lore = self._shelf == "lore"
@@ -62,7 +72,8 @@ class DropImport:
 
     def _offer(self, arrival: Arrival) -> None:
         """Ask whether this is wanted, and say what is in it."""
-        what = "as a chapter" if arrival.kind is ArrivalKind.CHAT else f"into your {SHELF_OF[arrival.kind]}"
+        shelf = SHELF_OF[arrival.kind]
+        what = "as a chapter" if shelf == "chapters" else f"into your {shelf}"
         question = ConfirmModal(
             f"Take “{arrival.name}” {what}?",
             "\n".join((f"{arrival.file_name}:", *arrival.lines)),
@@ -78,10 +89,11 @@ class DropImport:
         ask_first(self._screen.app, question, take)
 
     def _ask_for_trust(self, arrival: Arrival) -> None:
-        """Ask whether to accept the claims of a card; it is imported either way."""
+        """Ask whether to accept what only the GM can confirm; the file is imported either way."""
+        is_card = arrival.kind is ArrivalKind.CHARACTER
         question = ConfirmModal(
-            "Take over the card's own settings, too?",
-            f"{arrival.claims}\n\n{CLAIMED}",
+            "Take over the card's own settings, too?" if is_card else "Take over its models, too?",
+            f"{arrival.claims}\n\n{CLAIMED if is_card else PRICED}",
             confirm="Take it too",
             cancel="Leave it out",
         )
@@ -95,7 +107,7 @@ class DropImport:
     async def _import_arrival(self, arrival: Arrival, *, is_trusted: bool = False) -> None:
         name, is_new = await self._store(arrival, is_trusted=is_trusted)
         done = f"“{name}” was imported" if is_new else f"It is in the library already, as “{name}”"
-        self._show(SHELF_OF[arrival.kind], done)
+        self._show(_shelf_of(arrival), done)
 
     def _offer_each(self, files: Sequence[Path]) -> None:
         """Ask whether these files are wanted, by their names."""
@@ -118,7 +130,7 @@ class DropImport:
             nonlocal shelf
             arrival = await self._arrived(content, name)
             _, is_new = await self._store(arrival)
-            shelf = SHELF_OF[arrival.kind]
+            shelf = _shelf_of(arrival)
             return is_new, bool(is_new and arrival.claims)
 
         outcome = await import_each(files, take)
@@ -127,15 +139,22 @@ class DropImport:
     async def _store(self, arrival: Arrival, *, is_trusted: bool = False) -> tuple[str, bool]:
         """Store it; return its name in the library, and whether it is new there."""
         engine = self._workspace.require_engine()
-        if arrival.chat is not None:
-            await engine.import_body(arrival.chat)
-            return arrival.name, True
+        if arrival.body is not None:
+            made = await engine.import_body(arrival.body, is_trusted=is_trusted)
+            titles = {one.id: one.title for one in await engine.sessions()}
+            return titles.get(made, arrival.name), True
         if arrival.kind is ArrivalKind.CHARACTER:
             characters = engine.library.characters
             card = await characters.import_card(arrival.content, arrival.file_name, is_trusted=is_trusted)
             return card.character.name, card.is_new
         lore = await engine.library.lore.import_lore(arrival.content, arrival.file_name)
         return lore.book.name, lore.is_new
+
+
+def _shelf_of(arrival: Arrival) -> str:
+    """Return the list in which it is shown once it is imported."""
+    is_in_book = arrival.body is not None and arrival.body.book is not None
+    return "books" if is_in_book else SHELF_OF[arrival.kind]
 
 
 async def import_each(
@@ -155,6 +174,6 @@ async def import_each(
             taken, known, claims = taken + is_new, known + (not is_new), claims + has_claims
     parts = [f"{taken:,} imported"]
     parts += [f"{known:,} known already"] if known else []
-    parts += [f"{claims:,} without the group, model or “static” that the card says (d)"] if claims else []
+    parts += [f"{claims:,} without the group, model or “static” that the file says"] if claims else []
     parts += [f"{len(refused):,} refused ({refused[0]})"] if refused else []
     return "; ".join(parts)

@@ -59,6 +59,14 @@ class FileModal(LineModal):
     SAVE = "Import"
 
 
+class ChapterFileModal(FileModal):
+    """Ends with the path of a chapter to import."""
+
+    HEADING = "Import a chapter"
+    PLACEHOLDER = "Path, such as ~/chapter.json"
+    NOTE = "A chapter that was exported (.json), or a chat of SillyTavern (.jsonl)."
+
+
 class ExportModal(LineModal):
     """Ends with the path of the file to write."""
 

@@ -294,6 +294,8 @@ class MemoryCell(Vertical):
         match action:
             case "leave_search":
                 return self._search.has_focus
+            case "search" if self._search.has_focus:
+                return False
             case "show" if parameters[0] in set(BankList):
                 return self.keeps_bank
             case "correct" if not self.can_correct:

@@ -50,7 +50,7 @@ class CorrectionModal(StoredTextModal):
     heading = "Correct memory"
     EFFECT = EFFECT
     PLACEHOLDER = "The correct fact, such as: Jonas holds the lamp, not Mira."
-    ADD = "Add"
+    SAVE = "Add"
     LOSS = ("Discard the correction?", "Your text is not part of the chapter yet, and will be deleted.")
 
     def __init__(

@@ -34,7 +34,7 @@ class AddedLineModal(StoringModal[None]):
 
     HEADING: ClassVar[str]
     NOTE: ClassVar[str]
-    STORE: ClassVar[str]
+    SAVE_ACTION = "store"
     WHO: ClassVar = "Who witnesses it:"
     REFUSED = ""
 
@@ -52,7 +52,7 @@ class AddedLineModal(StoringModal[None]):
             yield from self.compose_fields()
             yield Static(self.WHO, classes="dialog--muted dialog--who")
             yield SlotChecks(self._session.snapshot.session.roster, self.ticked())
-            yield from self.compose_answers(self.STORE, "store")
+            yield from self.compose_answers(self.SAVE, "store")
 
     def compose_fields(self) -> ComposeResult:
         """Compose what is written or chosen beside the list."""
@@ -81,7 +81,7 @@ class NarrationModal(AddedLineModal):
 
     HEADING = "Add a line"
     NOTE = "It comes after the newest prompt, and no character answers it."
-    STORE = "Add"
+    SAVE = "Add"
     PLACEHOLDER: ClassVar = "What happens, such as: The lamp goes out."
     AUTO_FOCUS = "CappedTextArea"
 
@@ -123,7 +123,7 @@ class SceneModal(NarrationModal):
 
     HEADING = "New scene"
     NOTE = "Recent context begins here; what was played before stays in it until it is in memory."
-    STORE = "Begin"
+    SAVE = "Begin"
     PLACEHOLDER = "Where and when; may be empty"
 
     async def store_text(self, text: str, hearers: tuple[Slot, ...]) -> None:
@@ -136,7 +136,7 @@ class DiceModal(AddedLineModal):
 
     HEADING = "Roll dice"
     NOTE = "Dice like d20, 2d6 or 2d6+1. A model is told the result."
-    STORE = "Roll"
+    SAVE = "Roll"
     AUTO_FOCUS = "LineField"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "store_or_tick", "Roll", priority=True)]
 
@@ -208,7 +208,7 @@ class RevealModal(AddedLineModal):
 
     HEADING = "Reveal a secret"
     NOTE = "Its text becomes a line that those you tick witness."
-    STORE = "Reveal"
+    SAVE = "Reveal"
     WHO = "Reveal to:"
     AUTO_FOCUS = "SecretList"
 

@@ -25,7 +25,7 @@ class AwayModal(AddedLineModal):
 
     HEADING = "Who is away"
     NOTE = "They hear nothing, are not called next, and the others are told that they are away."
-    STORE = "Save"
+    SAVE = "Save"
     WHO = "Tick those who are away; without a tick they are back:"
     AUTO_FOCUS = "SlotChecks"
 
@@ -56,7 +56,7 @@ class SilenceModal(AddedLineModal):
         "These may answer by an action, or say nothing. Their reason is for your eyes alone: w on the "
         "transcript shows it, and F7."
     )
-    STORE = "Save"
+    SAVE = "Save"
     WHO = "Tick those who may:"
     AUTO_FOCUS = "SlotChecks"
 

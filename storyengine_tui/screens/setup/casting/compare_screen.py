@@ -50,7 +50,7 @@ class ShortenModal(StoredTextModal):
     """Ends with True once a text that was too long for a chapter is short enough, and was put there."""
 
     EFFECT = "It is longer than a chapter takes. Choose what goes; the library keeps all of it."
-    ADD = "Take"
+    SAVE = "Take"
     LOSS = ("Discard the changes?", "Your shortened text is not taken, and will be lost.")
 
     def __init__(

@@ -178,6 +178,13 @@ def test_a_line_that_drops_leaves_no_thread_behind_that_reads_it() -> None:
     assert not threads[1].is_alive()
 
 
+@pytest.mark.parametrize("after", ["\x1bo", "\x1b[A", "\x1b[200~x\x1b[201~", "a"])
+def test_alt_with_a_letter_is_a_key_at_once_and_never_text_whatever_follows(after: str) -> None:
+    first, *_ = PasteParser().feed(f"\x1bo{after}")
+    assert isinstance(first, Key)
+    assert (first.key, first.character) == ("alt+o", None)
+
+
 @pytest.mark.parametrize(("typed", "key"), [("\x1b1", "alt+1"), ("\x1b7", "alt+7"), ("\x1b-", "alt+minus")])
 def test_alt_with_a_digit_is_a_key_and_no_odd_character(typed: str, key: str) -> None:
     [event] = PasteParser().feed(typed)

@@ -340,6 +340,21 @@ async def test_what_cannot_be_stored_is_named_and_an_edit_in_another_window_not_
         await in_front(pilot, LoreScreen)
 
 
+async def test_a_field_that_cannot_be_stored_is_not_called_stored_though_nothing_else_was_typed(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(make_lore) as (pilot, _):
+        await lorebook_shown(pilot)
+        editor = await entry_shown(pilot)
+        await pilot.press("!")
+        await until(pilot, lambda: text_of(editor, "#saved") == "stored")
+        order = editor.query_one("#order", Input)
+        valid, order.value = order.value, "x"
+        await until(pilot, lambda: text_of(editor, "#saved") == "not all stored")
+        order.value = valid
+        await until(pilot, lambda: text_of(editor, "#saved") == "stored")
+
+
 async def test_what_was_typed_is_there_again_after_the_program_was_killed(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

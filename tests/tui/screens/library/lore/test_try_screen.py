@@ -15,7 +15,7 @@ from storyengine_tui.screens.library.lore.entry_screen import EntryScreen
 from storyengine_tui.screens.library.lore.try_screen import TryScreen
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.row_list import RowList
-from tests.tui.engine_app import Desktop, in_front, make_draft, until
+from tests.tui.engine_app import Desktop, in_front, make_draft, screen_text, until
 from tests.tui.screens.library.lore.lore_screens import (
     lorebook_shown,
     make_lore,
@@ -73,7 +73,9 @@ async def test_every_entry_says_why_it_fires_or_not_and_is_edited_from_there_and
         await until(pilot, lambda: bool(outcomes(screen)))
         found: RowList[Outcome] = screen.query_one("#outcomes", RowList)
         found.move_to([one.name for one in found.rows].index("The lamp"))
+        assert "Enter Edit" not in screen_text(app)
         found.focus()
+        await until(pilot, lambda: "Enter Edit" in screen_text(app))
         await pilot.press("enter")
         editor = await in_front(pilot, EntryScreen)
         editor.query_one("#keys", Input).value = "candle"

@@ -14,19 +14,29 @@ from textual.widgets import Static
 from core.engine.engine import Engine
 from core.exchange.library.library_files import read_file
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
+from storyengine_tui.screens.library.chapters.books_screen import BooksScreen
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.lore.lore_screen import LoreScreen
 from storyengine_tui.screens.library.shelf import arriving
 from storyengine_tui.screens.library.shelf.arriving import NOT_READABLE
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
+from storyengine_tui.screens.library.shelf.title_modal import ChapterFileModal
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.bad_text import KINDS, acts
-from tests.core.exchange.test_arrivals import CHAT
+from tests.core.exchange.test_arrivals import CHAT, VERSIONS
 from tests.core.library.cards.card_samples import V2, V3, packed, picture, t_ext, text_of
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, make_draft, opened, screen_text, until
+from tests.tui.engine_app import (
+    Desktop,
+    in_front,
+    make_active,
+    make_draft,
+    opened,
+    screen_text,
+    until,
+)
 from tests.tui.screens.library.shelf.test_shelves import LORE, cells, heading, shelf
 
 pytestmark = pytest.mark.anyio
@@ -90,7 +100,7 @@ async def test_a_folder_and_several_files_are_asked_about_once_and_each_is_taken
         assert "Import 3 files?" in asked
         assert "a.json\nb.json\nc.json" in asked
         done = await confirm(pilot, LoreScreen)
-        assert heading(done) == "2 imported; 1 refused (c.json holds neither a card nor a lorebook.)"
+        assert heading(done) == "2 imported; 1 refused (c.json holds no card, lorebook or chapter.)"
         assert app.engine is not None
         assert len(await app.engine.library.characters.listed()) == 1
 
@@ -119,12 +129,61 @@ async def test_what_was_confirmed_is_imported_although_the_list_is_left_at_once(
         assert (counts.characters, counts.lorebooks) == (1, 1)
 
 
+async def test_an_exported_chapter_is_taken_twice_by_two_titles_and_a_broken_one_is_refused(
+    desktop: Desktop, tmp_path: Path
+) -> None:
+    file, broken = tmp_path / "late.json", tmp_path / "broken.json"
+
+    def titles(screen: Screen[Any]) -> set[str]:
+        return {row[0] for row in cells(screen)}
+
+    async with desktop.window(lambda engine: make_active(engine, 2), size=(120, 40)) as (pilot, app):
+        assert app.engine is not None
+        assert app.session is not None
+        file.write_bytes(await app.engine.export(app.session.id))
+        broken.write_bytes(file.read_bytes()[:-50])
+        screen = await shelf(pilot, "2", ChaptersScreen)
+        [mine] = titles(screen)
+        for count, title in enumerate((f"{mine} (copy)", f"{mine} (copy 2)"), start=2):
+            await paste(pilot, str(file))
+            assert f"Take “{mine}” as a chapter?" in question(app.screen)
+            assert "An exported chapter with 2 prompts: " in question(app.screen)
+            screen = await confirm(pilot, ChaptersScreen)
+            await until(pilot, lambda: len(cells(app.screen)) == count)  # noqa: B023 - awaited here
+            assert heading(screen) == f"“{title}” was imported"
+        assert titles(screen) == {mine, f"{mine} (copy)", f"{mine} (copy 2)"}
+        # The same by a path, for a terminal without a mouse.
+        await pilot.press("i")
+        await in_front(pilot, ChapterFileModal)
+        app.post_message(events.Paste(str(broken)))
+        await pilot.press("enter")
+        banner = screen.query_one("#trouble", Banner)
+        await until(pilot, lambda: bool(banner.display))
+        assert "broken.json: The file cannot be imported: it is not JSON" in screen_text(app)
+        await pilot.press("i")
+        await in_front(pilot, ChapterFileModal)
+        app.post_message(events.Paste(str(file)))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert len(titles(screen)) == 3
+
+
+async def test_a_chapter_of_a_book_is_shown_in_the_books(desktop: Desktop) -> None:
+    async with desktop.window(draft) as (pilot, _):
+        await shelf(pilot, "2", ChaptersScreen)
+        await paste(pilot, str(VERSIONS / "export-5-book.json"))
+        books = await confirm(pilot, BooksScreen)
+        assert "was imported" in heading(books)
+
+
 NEITHER = (
     ("The wind turns.", NOT_READABLE),
     ("/nowhere/kara.png", "cannot be read"),
     ('{"spec": ', "The pasted text is not valid JSON: line 1 cannot be read."),
-    ("{}", "The pasted text holds neither a card nor a lorebook."),
-    (f'{{"name": "{"x" * 5_000_000}"}}', "The pasted text holds neither a card nor a lorebook."),
+    ("{}", "The pasted text holds no card, lorebook or chapter."),
+    (f'{{"name": "{"x" * 5_000_000}"}}', "The pasted text holds no card, lorebook or chapter."),
     (f"/nowhere/{BAD}", ""),
     (f"{{ {BAD}", "The pasted text is not valid JSON"),
 )

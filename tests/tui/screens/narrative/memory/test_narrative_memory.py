@@ -28,8 +28,8 @@ from storyengine_tui.widgets.reading.memory_outline import (
     title_of,
 )
 from tests.core.values.sessions import delta_block, delta_payload, lock_block, lock_payload, session
-from tests.tui.engine_app import Desktop, make_draft
-from tests.tui.rooms.chapter_page import DELTA, SCRIPT, chapter_page, make_ended
+from tests.tui.engine_app import Desktop, make_draft, screen_text
+from tests.tui.rooms.chapter_page import DELTA, SCRIPT, ChapterPage, chapter_page, make_ended
 from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = pytest.mark.anyio
@@ -286,8 +286,11 @@ async def test_both_views_show_what_is_stored_can_be_searched_and_copied(desktop
         await page.until(lambda: page.memory.view.current == count - 1)
         await pilot.press("2")
         assert len(page.memory.view.matches) == page.memory_text.lower().count("canon")
+        assert "/ Search" in foot(page)
         await pilot.press("slash", "z", "z")
         assert page.said("memory-found") == "not found"
+        # In the field / is a letter.
+        await page.until(lambda: "/ Search" not in foot(page))
 
         await pilot.press("escape", "y")
         assert json.loads(page.app.clipboard) == stored
@@ -300,6 +303,11 @@ async def test_both_views_show_what_is_stored_can_be_searched_and_copied(desktop
         await pilot.press("home", "v", "home", "space", "end", "c")
         assert page.app.clipboard in page.memory_text
         assert 0 < len(page.app.clipboard) < 120, "one line, and no more"
+
+
+def foot(page: ChapterPage) -> str:
+    """Return the line of the keys."""
+    return screen_text(page.app).splitlines()[-1]
 
 
 def _documents(text: str) -> Sequence[str]:
