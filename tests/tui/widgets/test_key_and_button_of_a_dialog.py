@@ -31,7 +31,7 @@ async def test_the_key_that_stores_has_the_word_of_the_button(desktop: Desktop) 
             (ExportModal("old.json"), "Export"),
             (RebuildModal("memory"), "Rebuild"),
             (AddItemModal(chapter, refuse, ItemKind.FACT), "Add"),
-            (ReplyModal(refuse, 100, "Yes."), "Store"),
+            (ReplyModal(refuse, 100, "Yes."), "Save"),
             (CorrectionModal(refuse, 100), "Add"),
             (NarrationModal(app.session), "Add"),
             (AwayModal(app.session), "Save"),
