@@ -125,7 +125,7 @@ class PasteParser(XTermParser):
 
         Private, and overridden since it raises for impossible numbers, and takes Alt with a digit, - or = for
         characters of one keyboard, such as “¡”. With a letter it waits for more: of the same key twice within
-        a tenth of a second the first would be typed as “^o”.
+        a tenth of a second the first would be typed as text.
         """
         if (name := WITH_ALT.get(sequence)) is not None:
             return [Key(f"alt+{name}", None)]

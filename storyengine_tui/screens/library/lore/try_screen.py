@@ -42,7 +42,7 @@ TOO_SLOW: Final = "It takes too long to try this text on this book; shorten one 
 class OutcomeList(RowList[Outcome]):
     """The outcomes; the key that edits an entry is in the footer."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Edit", key_display="Enter")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Edit", key_display="⏎")]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer an edit where there is an entry."""

@@ -73,9 +73,9 @@ async def test_every_entry_says_why_it_fires_or_not_and_is_edited_from_there_and
         await until(pilot, lambda: bool(outcomes(screen)))
         found: RowList[Outcome] = screen.query_one("#outcomes", RowList)
         found.move_to([one.name for one in found.rows].index("The lamp"))
-        assert "Enter Edit" not in screen_text(app)
+        assert "⏎ Edit" not in screen_text(app)
         found.focus()
-        await until(pilot, lambda: "Enter Edit" in screen_text(app))
+        await until(pilot, lambda: "⏎ Edit" in screen_text(app))
         await pilot.press("enter")
         editor = await in_front(pilot, EntryScreen)
         editor.query_one("#keys", Input).value = "candle"
