@@ -9,6 +9,8 @@ from core.text.cleaning import clean_line
 from core.text.graphemes import head
 
 _LONGEST_FOUND: Final = 40
+_OF_A_VALUE: Final = {"missing", "literal_error", "greater_than_equal", "less_than_equal"}
+"""Kinds of problems that say where another value belongs, beside those of a wrong type."""
 _LIST, _OBJECT = "a list ([…])", "an object ({…})"
 
 
@@ -19,8 +21,11 @@ def in_plain_words(model: type[BaseModel], detail: Mapping[str, object]) -> str:
     """
     found = detail.get("loc")
     place = found if isinstance(found, tuple) else ()
-    named = ", ".join(step if isinstance(step, str) else f"entry {step + 1:,}" for step in place)
-    there = "nothing" if detail.get("type") == "missing" else _found(detail.get("input"))
+    named = ", ".join(_cut(step) if isinstance(step, str) else f"entry {step + 1:,}" for step in place)
+    kind = str(detail.get("type"))
+    if kind not in _OF_A_VALUE and not kind.endswith("_type"):
+        return f"{named or 'Memory'}: {detail.get('msg')}."  # such as of a list that is too short
+    there = "nothing" if kind == "missing" else _found(detail.get("input"))
     return f"{named or 'Memory'}: expected {_expected(model, place)}, found {there}."
 
 
@@ -57,10 +62,14 @@ def _found(value: object) -> str:
         case bool():
             return str(value).lower()
         case str():
-            line = clean_line(value)
-            return f"“{line}”" if len(line) <= _LONGEST_FOUND else f"“{head(line, _LONGEST_FOUND - 1)}…”"
+            return f"“{_cut(value)}”"
         case list():
             return f"a list of {len(value):,}" if value else "an empty list"
         case Mapping():
             return _OBJECT
-    return f"the number {value}"
+    return f"the number {_cut(str(value))}"
+
+
+def _cut(text: str) -> str:
+    line = clean_line(text)
+    return line if len(line) <= _LONGEST_FOUND else f"{head(line, _LONGEST_FOUND - 1)}…"

@@ -77,3 +77,19 @@ def test_numbers_names_and_long_texts_are_told_in_plain_words() -> None:
         in said
     )
     assert "canon_locks: expected a list ([…]), found “One word word word word word word word …”." in said
+
+
+def test_a_list_that_is_too_short_is_said_and_hostile_names_and_endless_numbers_are_cut() -> None:
+    shift = {"between": ["Mira"], "change": "", "evidence": ""}
+    wrong = {"relationship_shifts": [shift], "canon_locks": [int("9" * 400)]}
+    with pytest.raises(ValidationError) as refused:
+        TurnDelta.model_validate(wrong)
+    said = [in_plain_words(TurnDelta, detail) for detail in refused.value.errors()]
+    assert any(
+        line.startswith("relationship_shifts, entry 1, between: List should have at least 2") for line in said
+    )
+    assert any(f"found the number {'9' * 39}…." in line for line in said)
+    of_name = {"type": "string_type", "loc": ("\x1b[2J" + "x" * 200,), "input": 1}
+    line = in_plain_words(TurnDelta, of_name)
+    assert "\x1b" not in line
+    assert len(line) < 120
