@@ -48,7 +48,7 @@ def worker(scene: Scene) -> RequestWorker:
 TASKS: dict[str, Callable[[Scene], Task]] = {
     "follower": lambda scene: Follower(scene.writer),
     "lease watch": lambda scene: LeaseWatch(scene.writer, worker(scene).learn_pause),
-    "save slots": lambda scene: AutoSaver(scene.writer, SavePoints(scene.store, lambda: NOW)),
+    "save points": lambda scene: AutoSaver(scene.writer, SavePoints(scene.store, lambda: NOW)),
     "request worker": worker,
 }
 
