@@ -25,7 +25,7 @@ LETTER = re.compile(r"(?<!\d )(?<![\w.’'&+/-])[B-HJ-Zb-z](?![\w.’'&+/-]|\. [
 """A letter that stands alone, and is not the word “a” or “I”."""
 IN_MARKS = re.compile(r"`([\w/+=?-])`")
 SHORT = re.compile(r"(?<![\[\w(|])\^[a-z]\b|\(\^[a-z]\)|⏎")
-"""A key as the row of keys names it; a mark of a regular expression is none."""
+"""A short name of a key, as in the row of keys; `^` at the beginning of a regular expression is not one."""
 SHOWN_IN = {"bank": "narrative"}
 """Packages of screens whose parts are shown on a screen of another one."""
 SIGNS = {"/": "slash", "+": "plus", "=": "equals_sign", "-": "minus", "?": "question_mark"}
