@@ -109,6 +109,10 @@ def test_from_a_viewpoint_only_what_that_character_heard_is_to_be_kept() -> None
     # A label that is wider than the line is heard is not enough.
     quotes = (quote(1, 2), quote(2, 4))
     assert "Line 1" not in told(Slot.ORANGE)
+    # Nor is one that everyone heard, where the label is narrower.
+    quotes = (quote(1, 2), quote(2, 4, label=RED))
+    assert "Line 2" in told(Slot.RED)
+    assert "Line 2" not in told(Slot.ORANGE)
 
 
 def test_of_a_chunk_the_ten_newest_are_kept_and_the_others_are_counted() -> None:
