@@ -55,6 +55,8 @@ class UnstoredCommits:
         self._send: Final = send
         self._kept: dict[SessionId, dict[frozenset[ArtifactId], Path]] = {}
         """The last files of each chapter that this window wrote, by the calls in them, in their order."""
+        self._alone: dict[SessionId, dict[frozenset[ArtifactId], Path]] = {}
+        """Files of this window of which the calls alone are to be stored."""
         self._turn: Final = asyncio.Lock()
         """Held while files are written or removed: one commit is kept while another is being stored."""
 
@@ -72,13 +74,17 @@ class UnstoredCommits:
         kept = self._kept.get(session_id, {})
         if calls in kept and (epoch == NO_EPOCH or kept[calls] == file):
             return
+        if epoch == NO_EPOCH and calls in self._alone.get(session_id, {}):
+            return
         content = {"schema": HEAD, "since": since.isoformat(), "parameters": writes.parameters_of(changes)}
         try:
             await asyncio.to_thread(write_privately, file, json.dumps(content))
         except OSError as error:
             log.error("an answer that is not stored could not be kept in %s: %s", file, error)
             return
-        if epoch != NO_EPOCH:
+        if epoch == NO_EPOCH:
+            self._alone.setdefault(session_id, {})[calls] = file
+        else:
             before = {of: kept[of] for of in map(_calls_of, after) if of in kept}
             self._kept[session_id] = {**before, calls: file}
             for of, other in kept.items():
@@ -91,6 +97,9 @@ class UnstoredCommits:
             await self._settle(changes)
 
     async def _settle(self, changes: Changes) -> None:
+        alone = self._alone.get(changes.session_id, {})
+        for calls in [one for one in alone if one <= _calls_of(changes)]:
+            await asyncio.to_thread(_removed, alone.pop(calls))
         kept = self._kept.pop(changes.session_id, {})
         if kept and (first := next(iter(kept))) <= _calls_of(changes):
             await asyncio.to_thread(_removed, kept.pop(first))
@@ -117,6 +126,7 @@ class UnstoredCommits:
     async def forget(self, session_id: SessionId) -> None:
         """Delete what is kept of a chapter that is deleted."""
         self._kept.pop(session_id, None)
+        self._alone.pop(session_id, None)
         if self._folder is not None:  # what a crash left half written too
             for file in await asyncio.to_thread(list, self._folder.glob(f"{session_id}.*")):
                 await asyncio.to_thread(_removed, file)

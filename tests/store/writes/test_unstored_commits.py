@@ -254,6 +254,39 @@ async def test_of_two_commits_that_are_kept_at_once_each_is_known_until_it_is_st
         await lease.aclose()
 
 
+async def test_a_commit_that_is_stored_while_it_is_still_being_kept_leaves_no_file(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_writing, may_end = threading.Event(), threading.Event()
+
+    def write(file: Path, text: str) -> None:
+        is_writing.set()
+        may_end.wait()
+        write_privately(file, text)
+
+    monkeypatch.setattr("db.writes.unstored.write_privately", write)
+    async with start(url, tmp_path) as store:
+        session, lease = await locked_session(store)
+        changes = turn(session)
+        keeping = asyncio.create_task(store.keep(changes, lease.epoch, chapters.NOW))
+        await asyncio.to_thread(is_writing.wait)
+        send, is_sent = store._commit_connection.send, asyncio.Event()
+
+        async def tell(write: Any) -> Any:
+            row = await send(write)
+            # Called behind the next step of the commit, which does all that it can while the file is written.
+            asyncio.get_running_loop().call_soon(is_sent.set)
+            return row
+
+        monkeypatch.setattr(store._commit_connection, "send", tell)
+        committing = asyncio.create_task(store.commit(changes, lease))
+        await is_sent.wait()
+        may_end.set()
+        await asyncio.gather(keeping, committing)
+        assert not files(tmp_path)
+        await lease.aclose()
+
+
 async def test_of_commits_behind_one_that_was_superseded_the_calls_alone_are_stored(
     url: str, tmp_path: Path
 ) -> None:
