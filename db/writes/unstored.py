@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
 from core.config.files.bounded_file import read_bounded
 from core.config.files.private_files import write_privately
@@ -174,6 +175,12 @@ class UnstoredCommits:
         found = self._folder.glob(f"{session_id}.*.json")
         named = (file for file in found if _NAME.fullmatch(file.name))
         return sorted(named, key=lambda one: (_place_of(one), one.name[-41:]))
+
+
+def chapters_in(folder: Path) -> list[SessionId]:
+    """Return the chapters of which a folder keeps something; blocking."""
+    names = (file.name for file in folder.glob("*.json") if _NAME.fullmatch(file.name))
+    return [SessionId(UUID(name)) for name in sorted({name.partition(".")[0] for name in names})]
 
 
 def _read(file: Path) -> _Kept | None:
