@@ -18,7 +18,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from core.config.files.bounded_file import read_bounded
-from core.config.files.private_files import write_privately
+from core.config.files.reserve import Reserve
 from core.domain.errors import StorageError
 from core.domain.ids import ArtifactId, SessionId
 from core.storage.changes import Changes
@@ -53,6 +53,7 @@ class UnstoredCommits:
 
     def __init__(self, folder: Path | None, send: Send) -> None:
         self._folder: Final = folder
+        self._reserve: Final = None if folder is None else Reserve(folder.with_name(f"{folder.name}.reserve"))
         self._send: Final = send
         self._kept: dict[SessionId, dict[frozenset[ArtifactId], Path]] = {}
         """The last files of each chapter that this window wrote, by the calls in them, in their order."""
@@ -63,12 +64,18 @@ class UnstoredCommits:
 
     async def keep(self, changes: Changes, epoch: int, since: datetime, *after: Changes) -> None:
         """Keep a commit; see `SessionStore.keep`."""
-        if self._folder is not None and changes.artifacts:
+        if self._folder is not None and self._reserve is not None and changes.artifacts:
             async with self._turn:
-                await self._keep(self._folder, changes, epoch, since, *after)
+                await self._keep(self._folder, self._reserve, changes, epoch, since, *after)
 
     async def _keep(
-        self, folder: Path, changes: Changes, epoch: int, since: datetime, *after: Changes
+        self,
+        folder: Path,
+        reserve: Reserve,
+        changes: Changes,
+        epoch: int,
+        since: datetime,
+        *after: Changes,
     ) -> None:
         session_id, calls = changes.session_id, _calls_of(changes)
         file = _named(folder, session_id, epoch, len(after), changes.artifacts[0].id)
@@ -79,7 +86,7 @@ class UnstoredCommits:
             return
         content = {"schema": HEAD, "since": since.isoformat(), "parameters": writes.parameters_of(changes)}
         try:
-            await asyncio.to_thread(write_privately, file, json.dumps(content))
+            await asyncio.to_thread(reserve.write_privately, file, json.dumps(content))
         except OSError as error:
             log.error("an answer that is not stored could not be kept in %s: %s", file, error)
             return
@@ -170,8 +177,9 @@ class UnstoredCommits:
 
     def _files(self, session_id: SessionId) -> list[Path]:
         """Return the files of a chapter in the order of their commits, else oldest call first; blocking."""
-        if self._folder is None:
+        if self._folder is None or self._reserve is None:
             return []
+        self._reserve.fill()  # Before the chapter is played, and anything is paid for.
         found = self._folder.glob(f"{session_id}.*.json")
         named = (file for file in found if _NAME.fullmatch(file.name))
         return sorted(named, key=lambda one: (_place_of(one), one.name[-41:]))

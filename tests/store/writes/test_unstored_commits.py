@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from core.config.files.private_files import write_privately
+from core.config.files.reserve import Reserve
 from core.domain.errors import SessionLockedError, StorageError
 from core.domain.ids import ArtifactId
 from core.domain.session.session import Session
@@ -229,12 +230,12 @@ async def test_of_two_commits_that_are_kept_at_once_each_is_known_until_it_is_st
 ) -> None:
     is_writing, may_end = threading.Event(), threading.Event()
 
-    def write(file: Path, text: str) -> None:
+    def write(_: Reserve, file: Path, text: str) -> None:
         is_writing.set()
         may_end.wait()
         write_privately(file, text)
 
-    monkeypatch.setattr("db.writes.unstored.write_privately", write)
+    monkeypatch.setattr(Reserve, "write_privately", write)
     async with start(url, tmp_path) as store:
         session, lease = await locked_session(store)
         first = turn(session)
@@ -259,12 +260,12 @@ async def test_a_commit_that_is_stored_while_it_is_still_being_kept_leaves_no_fi
 ) -> None:
     is_writing, may_end = threading.Event(), threading.Event()
 
-    def write(file: Path, text: str) -> None:
+    def write(_: Reserve, file: Path, text: str) -> None:
         is_writing.set()
         may_end.wait()
         write_privately(file, text)
 
-    monkeypatch.setattr("db.writes.unstored.write_privately", write)
+    monkeypatch.setattr(Reserve, "write_privately", write)
     async with start(url, tmp_path) as store:
         session, lease = await locked_session(store)
         changes = turn(session)
