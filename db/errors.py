@@ -30,8 +30,8 @@ a standby. A new connection can succeed."""
 # of the operating system; a login, a database or a schema that is refused. The same statement may succeed
 # later, or once the GM has repaired that.
 _TRANSIENT_CLASSES = ("08", "53", "40", "57", "58", "28", "3D", "3F")
-_ACCESS = ("42501", "42P01")
-"""A right or a table is missing. Where the right to the schema is, its tables do not exist."""
+_ACCESS = ("42501", "42P01", "42703")
+"""A right, a table or a column is missing. Where the right to the schema is, its tables do not exist."""
 _TRANSIENT_STATES = ("55P03", READ_ONLY, "25P03", *_ACCESS)
 _BROKEN_RULES = ("22", "23", "SE002")
 """Data exceptions, broken constraints, and refusals of our triggers."""

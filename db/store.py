@@ -34,6 +34,7 @@ from db.bank.bank_store import PostgresBank
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import DEADLINE, LOAD, PATIENCE, SAVE, guarded, is_lost_connection, is_undone
 from db.library.library_store import PostgresLibrary
+from db.pool import Pool
 from db.queue import PostgresQueue
 from db.reads import queries as reads
 from db.reads.chapter_lists import last_replies_of, lore_replies_of, read_sessions, spent_by, story_mark_of
@@ -77,7 +78,7 @@ class PostgresStore:
 
     def __init__(self, url: URL, engine: AsyncEngine, unstored: Path | None = None) -> None:
         self._url: Final = url
-        self._engine: Final = engine
+        self._pool: Final = Pool(engine)
         self._commit_connection: Final = CommitConnection(url)
         self._unstored: Final = UnstoredCommits(unstored, self._commit_connection.send)
         self._leases: set[WriterLease] = set()
@@ -323,7 +324,7 @@ class PostgresStore:
             await lease.aclose()
         await self._commit_connection.aclose()
         await self.bank.aclose()
-        await self._engine.dispose()
+        await self._pool.aclose()
 
     def _epochs(self) -> Mapping[SessionId, int]:
         return {lease.session_id: lease.epoch for lease in self._leases}
@@ -339,7 +340,7 @@ class PostgresStore:
     async def _change(
         self, work: Callable[[AsyncConnection], Awaitable[object]], *, seconds: float = DEADLINE
     ) -> None:
-        change = PooledChange(self._engine, work)
+        change = PooledChange(self._pool, work)
         async with guarded(SAVE, seconds=seconds):
             await self._once_more(change.make)
 
@@ -349,7 +350,7 @@ class PostgresStore:
         """Run one statement, which is a transaction of its own, in one round trip; return its rows."""
 
         async def run() -> Sequence[Any]:
-            async with self._engine.connect() as connection:
+            async with self._pool.connect() as connection:
                 await connection.execution_options(isolation_level="AUTOCOMMIT")
                 return list(await connection.execute(statement, values))
 
@@ -360,7 +361,7 @@ class PostgresStore:
         """Run any number of queries on one consistent snapshot of the database."""
 
         async def run() -> T:
-            async with self._engine.connect() as connection:
+            async with self._pool.connect() as connection:
                 await connection.execution_options(
                     isolation_level="REPEATABLE READ", postgresql_readonly=True
                 )
@@ -392,7 +393,7 @@ class PostgresStore:
             return await work()
         except (DBAPIError, psycopg.Error) as error:
             if is_lost_connection(error):
-                await self._engine.dispose()
+                await self._pool.renew()
             elif not is_undone(error):
                 raise
         return await work()

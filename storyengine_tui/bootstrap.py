@@ -177,9 +177,22 @@ async def running_store(configuration: Configuration) -> AsyncIterator["Postgres
         store_module = await asyncio.to_thread(import_module, "db.store")
         store: PostgresStore = await store_module.open_store(database.url, configuration.paths.unstored)
         try:
+            await _store_kept(store, configuration)
             yield store
         finally:
             await store.aclose()
+
+
+async def _store_kept(store: "PostgresStore", configuration: Configuration) -> None:
+    from db.kept_at_start import store_kept
+
+    await store_kept(store, configuration.paths.unstored, _label())
+
+
+async def _store_kept_before_copy(database: Database, configuration: Configuration) -> None:
+    from db.kept_at_start import store_kept_before_copy
+
+    await store_kept_before_copy(database.url, configuration.paths.unstored, _label())
 
 
 @asynccontextmanager
@@ -228,6 +241,7 @@ async def back_up(configuration: Configuration, file: Path) -> None:
     from db.backups.dump import backup
 
     async with running_database(configuration) as database:
+        await _store_kept_before_copy(database, configuration)
         await backup(database.url, file)
 
 
@@ -237,6 +251,7 @@ async def back_up_into(configuration: Configuration, directory: Path, keep: int)
     from db.backups.rotation import backup_into
 
     async with running_database(configuration) as database:
+        await _store_kept_before_copy(database, configuration)
         return await backup_into(database.url, directory, keep, utc_now())
 
 
@@ -257,6 +272,8 @@ async def restore_backup(configuration: Configuration, file: Path, *, replace: b
     async with running_database(configuration) as database:
         before, now = None, utc_now()
         await check_backup(database.url, file)
+        if replace:
+            await _store_kept_before_copy(database, configuration)
         mark = await mark_of_content(database.url) if replace else ""
         if mark:
             before = await add_backup(database.url, configuration.paths.backups, now)

@@ -62,6 +62,12 @@ async def _revision(connection: AsyncConnection) -> str | None:
     return cast("str | None", found.scalar_one())
 
 
+async def is_current(engine: AsyncEngine) -> bool:
+    """Whether the schema is that of this program."""
+    async with engine.connect() as connection:
+        return await _revision(connection) == HEAD
+
+
 def _refuse_unknown(connection: Connection, revision: str | None) -> None:
     if revision is not None:
         refuse_revision(revision)

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
 from core.config.files.bounded_file import read_bounded
-from core.config.files.private_files import write_privately
+from core.config.files.reserve import Reserve
 from core.domain.errors import StorageError
 from core.domain.ids import ArtifactId, SessionId
 from core.storage.changes import Changes
@@ -52,33 +53,46 @@ class UnstoredCommits:
 
     def __init__(self, folder: Path | None, send: Send) -> None:
         self._folder: Final = folder
+        self._reserve: Final = None if folder is None else Reserve(folder.with_name(f"{folder.name}.reserve"))
         self._send: Final = send
         self._kept: dict[SessionId, dict[frozenset[ArtifactId], Path]] = {}
         """The last files of each chapter that this window wrote, by the calls in them, in their order."""
+        self._alone: dict[SessionId, dict[frozenset[ArtifactId], Path]] = {}
+        """Files of this window of which the calls alone are to be stored."""
         self._turn: Final = asyncio.Lock()
         """Held while files are written or removed: one commit is kept while another is being stored."""
 
     async def keep(self, changes: Changes, epoch: int, since: datetime, *after: Changes) -> None:
         """Keep a commit; see `SessionStore.keep`."""
-        if self._folder is not None and changes.artifacts:
+        if self._folder is not None and self._reserve is not None and changes.artifacts:
             async with self._turn:
-                await self._keep(self._folder, changes, epoch, since, *after)
+                await self._keep(self._folder, self._reserve, changes, epoch, since, *after)
 
     async def _keep(
-        self, folder: Path, changes: Changes, epoch: int, since: datetime, *after: Changes
+        self,
+        folder: Path,
+        reserve: Reserve,
+        changes: Changes,
+        epoch: int,
+        since: datetime,
+        *after: Changes,
     ) -> None:
         session_id, calls = changes.session_id, _calls_of(changes)
         file = _named(folder, session_id, epoch, len(after), changes.artifacts[0].id)
         kept = self._kept.get(session_id, {})
         if calls in kept and (epoch == NO_EPOCH or kept[calls] == file):
             return
+        if epoch == NO_EPOCH and calls in self._alone.get(session_id, {}):
+            return
         content = {"schema": HEAD, "since": since.isoformat(), "parameters": writes.parameters_of(changes)}
         try:
-            await asyncio.to_thread(write_privately, file, json.dumps(content))
+            await asyncio.to_thread(reserve.write_privately, file, json.dumps(content))
         except OSError as error:
             log.error("an answer that is not stored could not be kept in %s: %s", file, error)
             return
-        if epoch != NO_EPOCH:
+        if epoch == NO_EPOCH:
+            self._alone.setdefault(session_id, {})[calls] = file
+        else:
             before = {of: kept[of] for of in map(_calls_of, after) if of in kept}
             self._kept[session_id] = {**before, calls: file}
             for of, other in kept.items():
@@ -91,6 +105,9 @@ class UnstoredCommits:
             await self._settle(changes)
 
     async def _settle(self, changes: Changes) -> None:
+        alone = self._alone.get(changes.session_id, {})
+        for calls in [one for one in alone if one <= _calls_of(changes)]:
+            await asyncio.to_thread(_removed, alone.pop(calls))
         kept = self._kept.pop(changes.session_id, {})
         if kept and (first := next(iter(kept))) <= _calls_of(changes):
             await asyncio.to_thread(_removed, kept.pop(first))
@@ -117,6 +134,7 @@ class UnstoredCommits:
     async def forget(self, session_id: SessionId) -> None:
         """Delete what is kept of a chapter that is deleted."""
         self._kept.pop(session_id, None)
+        self._alone.pop(session_id, None)
         if self._folder is not None:  # what a crash left half written too
             for file in await asyncio.to_thread(list, self._folder.glob(f"{session_id}.*")):
                 await asyncio.to_thread(_removed, file)
@@ -159,11 +177,18 @@ class UnstoredCommits:
 
     def _files(self, session_id: SessionId) -> list[Path]:
         """Return the files of a chapter in the order of their commits, else oldest call first; blocking."""
-        if self._folder is None:
+        if self._folder is None or self._reserve is None:
             return []
+        self._reserve.fill()  # Before the chapter is played, and anything is paid for.
         found = self._folder.glob(f"{session_id}.*.json")
         named = (file for file in found if _NAME.fullmatch(file.name))
         return sorted(named, key=lambda one: (_place_of(one), one.name[-41:]))
+
+
+def chapters_in(folder: Path) -> list[SessionId]:
+    """Return the chapters of which a folder keeps something; blocking."""
+    names = (file.name for file in folder.glob("*.json") if _NAME.fullmatch(file.name))
+    return [SessionId(UUID(name)) for name in sorted({name.partition(".")[0] for name in names})]
 
 
 def _read(file: Path) -> _Kept | None:

@@ -13,11 +13,17 @@ STEPS = 16
 """Steps of a chapter."""
 
 
-async def play_chapters(seeds: range, steps: int = STEPS, *, has_two_windows: bool = False) -> Ledger:
+async def play_chapters(
+    seeds: range,
+    steps: int = STEPS,
+    *,
+    has_two_windows: bool = False,
+    of: type[RandomChapter] = RandomChapter,
+) -> Ledger:
     """Play a chapter for each seed in memory; return everything that was found together."""
     together = Ledger()
     for seed in seeds:
-        _add(together, seed, await RandomChapter(seed, has_two_windows=has_two_windows).play(steps))
+        _add(together, seed, await of(seed, has_two_windows=has_two_windows).play(steps))
     return together
 
 

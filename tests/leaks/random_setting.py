@@ -51,6 +51,7 @@ class RandomSetting:
     store: SessionStore
     engine: Engine
     session: SessionHandle
+    chunk = CHUNK
 
     def __init__(
         self, seed: int, open_store: OpenStore | None = None, *, has_two_windows: bool = False
@@ -92,7 +93,7 @@ class RandomSetting:
         carried, self.carried = from_earlier_chapters(self.ledger, labels)
         made = new_session(utc_now(), session_id=SessionId(new_uuid()), carried=carried)
         assert made.session is not None
-        limits = Limits(chunk_size=CHUNK)
+        limits = Limits(chunk_size=self.chunk)
         await self.store.create(replace(made, session=replace(made.session, limits=limits)))
         self.session = await self.engine.open(made.session_id)
         everyone = self.ledger.cast

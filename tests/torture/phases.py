@@ -13,6 +13,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from tests.e2e.program import machine, warm_machine
+from tests.leaks.further_chapter import FurtherChapter
 from tests.leaks.many_chapters import play_chapters, play_on_server
 from tests.store.servers import plain_server, private_server
 from tests.torture.kills.kill_additions import kill_corrections, kill_test_calls
@@ -156,17 +157,18 @@ def leaks(wanted: Wanted) -> Found:
     """Play random chapters in which every text has a canary; none may reach the wrong reader."""
     chapters = wanted.share(FULL_CHAPTERS)
     seeds = range(wanted.seed, wanted.seed + chapters)
-    stored = seeds[: max(1, chapters // IN_MEMORY_TO_STORED)]
+    stored = further = seeds[: max(1, chapters // IN_MEMORY_TO_STORED)]
     with private_server() as url:
         played = [
             asyncio.run(play_chapters(seeds)),
+            asyncio.run(play_chapters(further, of=FurtherChapter)),
             asyncio.run(play_on_server(url, stored)),
         ]
     for found in played:
         assert not found.leaks, found.leaks[:20]
         assert not found.forgotten, found.forgotten[:20]
     return Found().add(
-        leak_chapters=chapters + len(stored),
+        leak_chapters=chapters + len(stored) + len(further),
         leak_inputs=sum(found.inputs for found in played),
         leak_tokens=sum(found.checked for found in played),
         leaks=0,

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from core.domain.errors import StorageError
 from core.storage.changes import Changes
 from core.storage.session_store import NO_EPOCH, Lease, SessionStore
 from core.storage.snapshot import Snapshot
@@ -68,8 +69,16 @@ class PaidChange:
                 self.epoch = epoch_of(lease)
                 await self.keep(snapshot)
 
-    async def keep_at_end(self, snapshot: Snapshot, lease: Lease | None) -> None:
-        """Keep it, as its task ends: behind those before it, whose tasks end too."""
+    async def keep_after(self, error: BaseException, snapshot: Snapshot, lease: Lease | None) -> None:
+        """Keep it, as its task ends: behind those before it, whose tasks end too.
+
+        Of a change that the store refused for good the calls alone are kept: the next may be stored without
+        them.
+        """
+        if isinstance(error, StorageError):
+            self.epoch = NO_EPOCH
+            await self.keep(snapshot)
+            return
         if self.before is not None:
             await self.before.has_ended.wait()
         if self.waits or self.decided is None:

@@ -217,8 +217,8 @@ class SessionWriter:
             self._keep_waiting()
         try:
             return await self._apply(paid.decide, is_patient=True, paid=paid)
-        except (SessionLockedError, asyncio.CancelledError):
-            await paid.keep_at_end(self.snapshot, self.lease)
+        except (SessionLockedError, StorageError, asyncio.CancelledError) as error:
+            await paid.keep_after(error, self.snapshot, self.lease)
             raise
         finally:
             paid.has_ended.set()

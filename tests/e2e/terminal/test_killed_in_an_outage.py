@@ -1,5 +1,7 @@
 """A paid reply is in the story although the program was killed while the database took nothing."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,10 +21,9 @@ between_tokens = 0.1
 """
 
 
-def test_a_program_that_is_killed_while_the_server_is_away_has_the_reply_at_its_next_start(
-    tmp_path: Path,
-) -> None:
-    home = Machine(tmp_path / "user")
+@contextmanager
+def killed(home: Machine) -> Iterator[dict[str, str]]:
+    """Kill the program while the server is away; yield its environment once the server is back."""
     with plain_server() as server:
         environment = {
             "STORYENGINE_PROVIDER": "scripted",
@@ -40,9 +41,27 @@ def test_a_program_that_is_killed_while_the_server_is_away_has_the_reply_at_its_
             window.wait_for(lambda: list((home.data / "unstored").glob("*.json")))
             window.kill()
         server.start()
+        yield environment
+
+
+def test_a_program_that_is_killed_while_the_server_is_away_has_the_reply_at_its_next_start(
+    tmp_path: Path,
+) -> None:
+    home = Machine(tmp_path / "user")
+    with killed(home) as environment:
         with GameMaster(home, environment) as window:
             window.wait_for("1) Who is there?")
             window.wait_for("word29")
             assert not list((home.data / "unstored").glob("*"))
             window.leave()
+        assert home.call("show", "last", **environment).stdout.count("word29") == 1
+
+
+@pytest.mark.parametrize("first", ["show", "backup"])
+def test_a_command_after_such_a_kill_has_the_reply_too(tmp_path: Path, first: str) -> None:
+    home = Machine(tmp_path / "user")
+    command = {"show": ["show", "last"], "backup": ["backup", str(tmp_path / "story.dump")]}[first]
+    with killed(home) as environment:
+        home.call(*command, **environment)
+        assert not list((home.data / "unstored").glob("*"))
         assert home.call("show", "last", **environment).stdout.count("word29") == 1

@@ -91,6 +91,10 @@ RIGHTS = {
         f"GRANT ALL ON SCHEMA public TO {ROLE}; GRANT USAGE ON SCHEMA public TO PUBLIC",
     ),
     "another name of a table": ("ALTER TABLE event RENAME TO event_", "ALTER TABLE event_ RENAME TO event"),
+    "another name of a column": (
+        "ALTER TABLE event RENAME COLUMN text TO text_",
+        "ALTER TABLE event RENAME COLUMN text_ TO text",
+    ),
 }
 CASES = {name: (*both, "template1") for name, both in REFUSALS.items()} | {
     name: ((broken,), (repaired,), "postgres") for name, (broken, repaired) in RIGHTS.items()

@@ -330,3 +330,65 @@ async def test_a_paid_reply_is_stored_once_where_the_server_is_back_before_the_p
     assert len(model.calls) == 2, "the reply was not asked for again"
     with psycopg.connect(plain_url(plain.url)) as connection:
         check_session(connection, session_id)
+
+
+DAMAGED = (
+    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+    " $$BEGIN RAISE EXCEPTION 'the table is damaged' USING ERRCODE = 'XX001'; END$$",
+    "CREATE TRIGGER refusing BEFORE INSERT ON llm_artifact FOR EACH ROW EXECUTE FUNCTION refuse()",
+)
+REPAIRED = ("DROP TRIGGER refusing ON llm_artifact", "DROP FUNCTION refuse")
+
+
+def run(plain: PlainServer, statements: tuple[str, ...]) -> None:
+    with psycopg.connect(plain_url(plain.url), autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+async def test_an_answer_whose_call_the_database_refused_is_used_once_it_can_be_stored(
+    plain: PlainServer, tmp_path: Path
+) -> None:
+    """What is refused for good fails, and its text is back; nothing of the call is in the database then."""
+    model = GatedModel()
+    async with opened(plain, tmp_path) as store:
+        session_id = await playable(store)
+        async with window(store, model, session_id) as session, listening(session) as ears:
+            request_id = await streaming(session, ears)
+            await asyncio.to_thread(run, plain, DAMAGED)
+            model.gate.set()
+            assert (await session.wait(request_id)).state is RequestState.FAILED
+            assert session.snapshot.unsent == {Slot.RED: "One"}
+        await asyncio.to_thread(run, plain, REPAIRED)
+        assert not await store.artifacts(session_id, request_id=request_id)
+    async with opened(plain, tmp_path) as store:
+        again = GatedModel()
+        async with window(store, again, session_id) as session:
+            assert not files(tmp_path)
+            sent = await session.submit_prompt(Slot.RED, "One")
+            assert (await session.wait(sent)).state is RequestState.DONE
+        assert again.calls == [], "it is not paid for twice"
+        assert len([one for one in await store.artifacts(session_id) if one.output_ref]) == 2
+    with psycopg.connect(plain_url(plain.url)) as connection:
+        check_session(connection, session_id, may_be_late=True)
+
+
+async def test_an_answer_that_is_refused_but_for_its_call_leaves_no_file(
+    plain: PlainServer, tmp_path: Path
+) -> None:
+    model = GatedModel()
+    on_event = tuple(one.replace("llm_artifact", "event") for one in DAMAGED)
+    async with opened(plain, tmp_path) as store:
+        session_id = await playable(store)
+        async with window(store, model, session_id) as session, listening(session) as ears:
+            request_id = await streaming(session, ears)
+            await asyncio.to_thread(run, plain, on_event)
+            try:
+                model.gate.set()
+                assert (await session.wait(request_id)).state is RequestState.FAILED
+            finally:
+                repaired = tuple(one.replace("llm_artifact", "event") for one in REPAIRED)
+                await asyncio.to_thread(run, plain, repaired)
+            [call] = await store.artifacts(session_id, request_id=request_id)
+            assert call.output_ref
+            assert not files(tmp_path)

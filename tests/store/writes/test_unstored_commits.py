@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from core.config.files.private_files import write_privately
+from core.config.files.reserve import Reserve
 from core.domain.errors import SessionLockedError, StorageError
 from core.domain.ids import ArtifactId
 from core.domain.session.session import Session
@@ -229,12 +230,12 @@ async def test_of_two_commits_that_are_kept_at_once_each_is_known_until_it_is_st
 ) -> None:
     is_writing, may_end = threading.Event(), threading.Event()
 
-    def write(file: Path, text: str) -> None:
+    def write(_: Reserve, file: Path, text: str) -> None:
         is_writing.set()
         may_end.wait()
         write_privately(file, text)
 
-    monkeypatch.setattr("db.writes.unstored.write_privately", write)
+    monkeypatch.setattr(Reserve, "write_privately", write)
     async with start(url, tmp_path) as store:
         session, lease = await locked_session(store)
         first = turn(session)
@@ -250,6 +251,39 @@ async def test_of_two_commits_that_are_kept_at_once_each_is_known_until_it_is_st
         await store.commit(first, lease)
         assert files(tmp_path) == [behind], "it is still kept whole"
         await store.commit(second, lease)
+        assert not files(tmp_path)
+        await lease.aclose()
+
+
+async def test_a_commit_that_is_stored_while_it_is_still_being_kept_leaves_no_file(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_writing, may_end = threading.Event(), threading.Event()
+
+    def write(_: Reserve, file: Path, text: str) -> None:
+        is_writing.set()
+        may_end.wait()
+        write_privately(file, text)
+
+    monkeypatch.setattr(Reserve, "write_privately", write)
+    async with start(url, tmp_path) as store:
+        session, lease = await locked_session(store)
+        changes = turn(session)
+        keeping = asyncio.create_task(store.keep(changes, lease.epoch, chapters.NOW))
+        await asyncio.to_thread(is_writing.wait)
+        send, is_sent = store._commit_connection.send, asyncio.Event()
+
+        async def tell(write: Any) -> Any:
+            row = await send(write)
+            # Called behind the next step of the commit, which does all that it can while the file is written.
+            asyncio.get_running_loop().call_soon(is_sent.set)
+            return row
+
+        monkeypatch.setattr(store._commit_connection, "send", tell)
+        committing = asyncio.create_task(store.commit(changes, lease))
+        await is_sent.wait()
+        may_end.set()
+        await asyncio.gather(keeping, committing)
         assert not files(tmp_path)
         await lease.aclose()
 

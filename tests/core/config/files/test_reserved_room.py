@@ -1,0 +1,70 @@
+"""Room that is set aside takes a text on a disk that has none."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from core.config.files import reserve
+from core.config.files.reserve import COUNT, SIZE, Reserve
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.rglob("*") if one.is_file())
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reserve:
+    """Return a reserve that was filled before its disk was full."""
+    made = Reserve(tmp_path / "room")
+    made.fill()
+    assert names(tmp_path) == ["room-0", "room-1"]
+    assert all(one.stat().st_size == SIZE for one in tmp_path.iterdir())
+    monkeypatch.setattr(reserve, "write_privately", full)
+    return made
+
+
+def test_so_many_texts_are_written_on_a_full_disk_as_there_are_files(disk: Reserve, tmp_path: Path) -> None:
+    for number in range(COUNT):
+        target = tmp_path / "kept" / f"{number}.json"
+        disk.write_privately(target, f"wörd {number}")
+        assert target.read_text("utf-8") == f"wörd {number}"
+        assert target.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        disk.write_privately(tmp_path / "kept" / "more.json", "one too many")
+    assert names(tmp_path) == ["0.json", "1.json"]
+
+
+def test_what_is_used_up_is_set_aside_again_by_the_next_text_that_finds_room(
+    disk: Reserve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk.write_privately(tmp_path / "first.json", "first")
+    monkeypatch.undo()
+    disk.write_privately(tmp_path / "second.json", "second")
+    assert names(tmp_path) == ["first.json", "room-0", "room-1", "second.json"]
+
+
+def test_another_error_of_the_disk_leaves_the_room_alone(
+    disk: Reserve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "denied")
+
+    monkeypatch.setattr(reserve, "write_privately", denied)
+    with pytest.raises(PermissionError):
+        disk.write_privately(tmp_path / "first.json", "first")
+    assert names(tmp_path) == ["room-0", "room-1"]
+
+
+def test_a_text_that_is_longer_than_the_room_fails_and_leaves_nothing_half_written(
+    disk: Reserve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reserve, "_overwrite", full)
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        disk.write_privately(tmp_path / "long.json", "long")
+    assert names(tmp_path) == ["room-1"]

@@ -1,0 +1,45 @@
+"""A pooled connection is returned before the store is closed, whatever becomes of who read over it."""
+
+import asyncio
+import gc
+import warnings
+from collections.abc import Awaitable, Callable
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from db.store import PostgresStore, open_store
+
+Use = Callable[[PostgresStore, Callable[[AsyncConnection], Awaitable[None]]], Awaitable[object]]
+USES: dict[str, Use] = {"a read": PostgresStore._read, "a change": PostgresStore._change}
+
+
+async def _end_beside(use: Use, url: str, *, is_given_up: bool) -> None:
+    """Close the store, as the program ends, while somebody is about to return a connection."""
+    store = await open_store(url)
+    has_begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def work(connection: AsyncConnection) -> None:
+        await connection.exec_driver_sql("SELECT 1")
+        has_begun.set()
+        await may_end.wait()
+
+    using = asyncio.ensure_future(use(store, work))
+    await has_begun.wait()
+    may_end.set()
+    if is_given_up:
+        using.cancel()
+    await store.aclose()
+    del using
+
+
+@pytest.mark.parametrize("is_given_up", [False, True], ids=["ends", "is given up"])
+@pytest.mark.parametrize("name", USES)
+def test_what_ends_as_the_program_does_leaves_no_connection_in_its_transaction(
+    url: str, name: str, *, is_given_up: bool
+) -> None:
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        asyncio.run(_end_beside(USES[name], url, is_given_up=is_given_up))
+        gc.collect()
+    assert [str(one.message) for one in heard] == []
