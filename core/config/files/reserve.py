@@ -58,9 +58,8 @@ class Reserve:
                 os.replace(file, draft)
                 try:
                     _overwrite(draft, text)
-                except (
-                    OSError
-                ):  # A longer text, or a file system that takes another block for each that is changed.
+                except OSError:
+                    # A longer text, or a file system that takes another block for each that is changed.
                     draft.unlink(missing_ok=True)
                     write_privately(target, text)
                 else:
