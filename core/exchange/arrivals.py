@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from core.config.files.paths import expanded
 from core.domain.session.session import title_from
 from core.exchange.chats.chapter_of_chat import chapter_of
 from core.exchange.chats.chat_log import read_chat
@@ -25,7 +26,7 @@ from core.library.cards.report import report
 from core.library.characters.from_card import brought_by, claims_of
 from core.library.json_document import parse_json
 from core.library.lore.readers import holds_lorebook
-from core.library.refusal import FileRefusedError
+from core.library.refusal import LARGEST_FILE, FileRefusedError
 from core.text.cleaning import clean_line, is_blank
 from core.text.numbers import counted
 
@@ -81,6 +82,11 @@ def dropped_paths(text: str) -> tuple[Path, ...]:
     return paths if is_whole else ()
 
 
+def typed_paths(text: str) -> tuple[Path, ...]:
+    """Return the path that was typed in a field, or the paths of the files that were dropped on it."""
+    return dropped_paths(text) or (expanded(Path(text.strip())),)
+
+
 def droppable_file(text: str) -> str:
     """Return the name of the first file that was dropped, where all of them may be imported; else nothing."""
     paths = dropped_paths(text)
@@ -104,6 +110,8 @@ def arrival_of(content: bytes, file_name: str, now: datetime, *, prefers_lore: b
         return _chat(content, file_name, now)
     if _is_json(content) and _EXPORTED.search(content):
         return _chapter(content, file_name)
+    if len(content) > LARGEST_FILE:
+        raise FileRefusedError(f"{clean_line(file_name)} is larger than {LARGEST_FILE // 1024**2} MB.")
     if prefers_lore or not _may_be_card(content, file_name):
         return _lorebook(content, file_name)
     card = read_card(content, file_name)

@@ -38,13 +38,13 @@ class Garbage:
         self._took = 0.0
         """Seconds that the last look took."""
         self._whole_took = 0.0
-        """Seconds that the last look through everything took."""
+        """Seconds that the last look through everything took, or that the first one may take."""
         self._looks = 0
         """Looks at new objects since then."""
         self._is_on = False
 
     def start(self) -> None:
-        """Begin to collect; what the start has made is never looked through."""
+        """Begin to collect; what the start has made is looked through with everything alone."""
         if not gc.isenabled():
             gc.freeze()
             young, middle, _ = gc.get_threshold()
@@ -69,10 +69,13 @@ class Garbage:
             self._whole_took, self._looks = self._collect(), 0
 
     def _is_time_for_everything(self) -> bool:
-        pause = self._whole_took * _PAUSE_FOR_A_SECOND
-        if self._looks < _WHOLE_OVERDUE:
-            pause = max(pause, _LONG_PAUSE)
-        return self._quiet_seconds() >= max(pause, LEAST_PAUSE)
+        quiet = self._quiet_seconds()
+        if quiet < (LEAST_PAUSE if self._looks >= _WHOLE_OVERDUE else _LONG_PAUSE):
+            return False
+        if not self._whole_took:
+            # The first one may be long too. Counted once: that takes a tenth of such a look.
+            self._whole_took = gc.get_freeze_count() * _FOR_AN_OBJECT
+        return quiet >= self._whole_took * _PAUSE_FOR_A_SECOND
 
     @staticmethod
     def _collect() -> float:

@@ -1,7 +1,7 @@
 """Sentences about a wrong value in memory that the GM edited; a model is shown the validator's own words."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Final, Literal, get_args, get_origin
+from typing import Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -31,10 +31,6 @@ def in_plain_words(model: type[BaseModel], detail: Mapping[str, object]) -> str:
 
 def _expected(kind: object, place: Sequence[object], metadata: Sequence[object] = ()) -> str:
     """Return the kind of value that belongs at a place below a value of `kind`."""
-    if get_origin(kind) is Annotated:
-        inner, *more = get_args(kind)
-        limits = [limit for one in more for limit in getattr(one, "metadata", (one,))]
-        return _expected(inner, place, limits)
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         field = kind.model_fields.get(str(place[0])) if place else None
         return _OBJECT if field is None else _expected(field.annotation, place[1:], field.metadata)

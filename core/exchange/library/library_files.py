@@ -14,6 +14,8 @@ from core.library.refusal import FileRefusedError
 
 ENDINGS: Final = frozenset({".json", ".png", ".charx", ".jpg", ".jpeg", ".lorebook"})
 """The endings of those files in a folder that may hold a card or a lorebook."""
+LARGEST_CHAPTER: Final = 512 * 1024 * 1024
+"""Bytes of the largest file of a chapter that is read."""
 MOST_FILES: Final = 10_000
 NO_FILE: Final = "No file there can be imported here."
 

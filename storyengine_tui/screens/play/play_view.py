@@ -45,7 +45,9 @@ class PlayView:
 
     session: Session
     scene: str
-    """The opening scene and what to do, with a blank line between; empty once something was played."""
+    """The opening scene; empty once something was played."""
+    to_do: str
+    """The sentence below the opening scene that says what to do; empty once something was played."""
     running: ReplyRequest | SummaryRequest | None
     """The reply or the summary that is running, or about to run."""
     queued: tuple[ReplyRequest, ...]
@@ -162,9 +164,11 @@ def play_view(
     if is_summarising:
         running += [one for one in snapshot.open_requests if isinstance(one, SummaryRequest)]
     failed = snapshot.failed(SummaryRequest)
+    scene, to_do = _opening_scene(snapshot)
     return PlayView(
         session=snapshot.session,
-        scene=_opening_scene(snapshot),
+        scene=scene,
+        to_do=to_do,
         running=next(iter(running), None),
         queued=tuple(one for one in snapshot.open_prompts if not (one.is_processing or one.follows)),
         failed_replies=snapshot.failed(ReplyRequest),
@@ -278,14 +282,14 @@ def has_short_chunk(session: Session) -> bool:
     return session.prompt_index == 0 or session.unsummarised % session.limits.chunk_size > 0
 
 
-def _opening_scene(snapshot: Snapshot) -> str:
-    """Return the opening scene and what to do; empty once a prompt was sent."""
+def _opening_scene(snapshot: Snapshot) -> tuple[str, str]:
+    """Return the opening scene, and what to do; both are empty once a prompt was sent."""
     session = snapshot.session
     if session.prompt_index or any(isinstance(one, ReplyRequest) for one in snapshot.requests):
-        return ""
+        return "", ""
     scene = clean_line(snapshot.tab1.chapter or snapshot.tab1.world)
     first = numbered(session, session.next_slot)
-    return f"The scene: {scene}\n\nWrite the first prompt to {first} in the panel below."
+    return f"The scene: {scene}", f"Write the first prompt to {first} in the panel below."
 
 
 def ending_consequences(session: Session, waiting: Sequence[Slot], new_items: int = 0) -> str:

@@ -15,6 +15,8 @@ from storyengine_tui.widgets.banner import DISMISS, Banner
 
 CANCEL: Final = "#cancel"
 """The button that changes nothing."""
+STORE_KEY: Final = "ctrl+s"
+"""The key of the button that stores, in every dialog that has such a key."""
 CHOOSE: Final = Binding.Group("Choose")
 STEPS = {"up": -1, "down": 1, "page_up": -8, "page_down": 8}
 
@@ -86,7 +88,7 @@ class BoxModal(OverlayModal[ScreenResultType]):
     def __init_subclass__(cls, **options: bool) -> None:
         # Textual reads the keys as the class is made.
         if cls.SAVE_ACTION and "SAVE" in vars(cls):
-            key = Binding("ctrl+s", cls.SAVE_ACTION, cls.SAVE, priority=True)
+            key = Binding(STORE_KEY, cls.SAVE_ACTION, cls.SAVE, priority=True)
             cls.BINDINGS = [*vars(cls).get("BINDINGS", ()), key]
         super().__init_subclass__(**options)
 

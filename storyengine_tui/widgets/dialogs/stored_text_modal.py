@@ -6,10 +6,11 @@ from typing import ClassVar, Final
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.events import Key
 from textual.widgets import Button, Static
 
 from core.text.cleaning import is_blank
-from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
+from storyengine_tui.widgets.dialogs.overlay_screen import STORE_KEY, TextDialog
 from storyengine_tui.widgets.dialogs.storing_modal import StoringModal, UnstoredText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter
 
@@ -94,6 +95,14 @@ class StoredTextModal(StoringModal[bool], TextDialog):
         if action == "store":
             return None if any(button.disabled for button in self.query("#add")) else True
         return super().check_action(action, parameters)
+
+    def on_key(self, event: Key) -> None:
+        """Store by a key that was dimmed as it came: the field has what was typed before it by now."""
+        if event.key == STORE_KEY:
+            event.stop()
+            self._show_length()
+            if self.check_action("store", ()):
+                self.action_store()
 
     def compose_choices(self) -> ComposeResult:
         """Compose what is chosen beside the text; usually nothing."""

@@ -13,6 +13,8 @@ from core.text.cleaning import StreamCleaner, clean, clean_line
 from storyengine_tui.widgets.reading.line_view import LineView, StreamedText
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, Quoted, nothing_quoted, paragraph_of
 
+LIVE_REPLY: Final = "live reply"
+"""The key of the paragraph of a reply that is not stored yet."""
 NO_MARKS: Final[Mapping[object, str]] = MappingProxyType({})
 
 
@@ -42,11 +44,6 @@ class TranscriptView(LineView):
         self._prefix = ""
         self._cleaner = StreamCleaner()
         self._streamed = StreamedText(self, self._paint)
-
-    @property
-    def is_streaming(self) -> bool:
-        """Whether there is a reply that is not stored yet."""
-        return bool(self._live)
 
     @property
     def text(self) -> str:
@@ -96,7 +93,7 @@ class TranscriptView(LineView):
         self._live = []
         if gm_line:
             self._live.append(Paragraph(PieceKind.GM, None, mark + clean(gm_line), "live gm", len(mark)))
-        self._live.append(Paragraph(PieceKind.REPLY, slot, self._prefix, "live reply", len(mark)))
+        self._live.append(Paragraph(PieceKind.REPLY, slot, self._prefix, LIVE_REPLY, len(mark)))
         self._show_all()
 
     def stream(self, text: str) -> None:

@@ -19,6 +19,7 @@ from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
+from core.exchange.library.library_marks import BookMark
 from core.exchange.session_export import from_json
 from core.library.book import Book
 from core.providers.scripted.provider import ScriptedProvider
@@ -216,6 +217,31 @@ async def test_an_export_knows_its_book_and_what_it_took_over(engine: Engine) ->
     [book] = await other.library.books.listed()
     assert (book.title, book.chapters) == ("The Lamp", (copy,))
     assert (await other.reader(copy).load()).tab1.carried == body.tab1.carried
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_a_chapter_is_imported_into_a_book_that_another_window_changes_or_makes(
+    engine: Engine, is_there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = from_json(await engine.export(await begun(engine)))
+    body = replace(body, book=BookMark(title="The Lamp", number=2))
+    books, first = engine.library.books, await engine.create()
+    if is_there:
+        await books.create("The Lamp")
+    listed = books.listed
+
+    async def as_it_was() -> Sequence[Book]:
+        """Return the list from before another window puts a chapter into the book."""
+        found = await listed()
+        monkeypatch.undo()
+        await books.add_to("The Lamp", first)
+        return found
+
+    monkeypatch.setattr(books, "listed", as_it_was)
+    copy = await engine.import_body(body)
+    [book] = await books.listed()
+    assert book.chapters == (first, copy)
+    assert len([one for one in await engine.sessions() if one.title.endswith("(copy)")]) == 1
 
 
 async def test_chapters_are_put_into_a_book_moved_and_taken_out(engine: Engine) -> None:

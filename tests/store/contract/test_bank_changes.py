@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -247,6 +248,25 @@ async def test_a_change_is_made_of_what_another_window_made_of_the_item(store: S
     await bank.pin(old)
     (item,) = await bank.items()
     assert (item.text, item.is_pinned, item.version) == ("Other words.", True, 3)
+
+
+async def test_an_undo_is_made_of_what_another_window_stored_while_it_was_being_made(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank, session = await bank_of(store, fact(1))
+    await bank.pin(await bank.items())
+    other = Bank(store.bank, session.id, ticking(), nullcontext)
+    versions = store.bank.versions
+
+    async def seen_meanwhile(*asked: Any) -> Any:
+        monkeypatch.undo()
+        await other.mark_seen(await other.items())
+        return await versions(*asked)
+
+    monkeypatch.setattr(store.bank, "versions", seen_meanwhile)
+    await bank.undo()
+    (item,) = await bank.items()
+    assert not item.is_pinned
 
 
 async def test_items_are_merged_into_the_one_that_most_may_know(store: SessionStore) -> None:

@@ -66,7 +66,7 @@ class Room:
     async def begin_reply(self) -> None:
         """Send a prompt whose reply streams until the gate is opened."""
         await self.table.send("HOLD")
-        await self.until(lambda: self.table.transcript.is_streaming)
+        await self.until(lambda: self.table.is_streaming)
 
     async def stop_server(self, server: PlainServer) -> None:
         await asyncio.to_thread(server.stop)

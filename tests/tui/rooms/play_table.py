@@ -25,7 +25,7 @@ from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.panel_switcher import SlotEntries
-from storyengine_tui.widgets.reading.transcript_view import TranscriptView
+from storyengine_tui.widgets.reading.transcript_view import LIVE_REPLY, TranscriptView
 from tests.tui.engine_app import Desktop, make_active, opened, until
 from tests.tui.rooms.one_page import Gate as Gate
 from tests.tui.rooms.one_page import PageApp, styles_of
@@ -114,6 +114,12 @@ class Table:
         return self.pane.query_one(TranscriptView)
 
     @property
+    def is_streaming(self) -> bool:
+        """Whether the last paragraph that shows is a reply that is not stored yet."""
+        shown = self.transcript.lines.paragraphs
+        return bool(shown) and shown[-1].key == LIVE_REPLY
+
+    @property
     def counter(self) -> str:
         return str(self.pane.query_one("#transcript-counter", Static).render())
 
@@ -165,7 +171,7 @@ class Table:
     async def begin(self, text: str = "HOLD") -> None:
         """Send, and wait for the first word of the reply."""
         await self.send(text)
-        await self.until(lambda: self.transcript.is_streaming)
+        await self.until(lambda: f") {text}" in self.transcript.text and self.is_streaming)
 
     async def queue(self, text: str) -> None:
         """Send while a reply is on its way, and wait until it waits in sight."""
@@ -180,7 +186,7 @@ class Table:
 
     def played(self, index: int) -> bool:
         """Whether that prompt is stored and shown as stored."""
-        return self.stored.prompt_index >= index and not self.transcript.is_streaming
+        return self.stored.prompt_index >= index and not self.is_streaming
 
     async def events(self) -> list[Event]:
         return list(await self.session.reads.canon())

@@ -20,6 +20,7 @@ class Collector:
         self.collected = 0
         self.frozen = 0
         self.unfrozen = 0
+        self.objects = 0
 
     def isenabled(self) -> bool:
         return self.is_on
@@ -29,6 +30,9 @@ class Collector:
 
     def unfreeze(self) -> None:
         self.unfrozen += 1
+
+    def get_freeze_count(self) -> int:
+        return self.objects
 
     def get_threshold(self) -> tuple[int, int, int]:
         return self.thresholds
@@ -145,6 +149,23 @@ def test_everything_is_looked_through_at_last_though_no_pause_is_long(collector:
         collector.count = 10
         found.look()
     assert collector.unfrozen == 0
+    found.look()
+    assert collector.unfrozen == 1
+
+
+def test_the_first_look_through_everything_waits_for_a_pause_as_long_as_much_of_it_needs(
+    collector: Collector,
+) -> None:
+    quiet = 2.0
+    found = Garbage(lambda: quiet)
+    found.start()
+    collector.objects = 2_000_000
+    for _ in range(100):
+        collector.count = 10
+        found.look()
+    found.look()
+    assert collector.unfrozen == 0
+    quiet = 13.0
     found.look()
     assert collector.unfrozen == 1
 

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from textual.events import Key
 
 import storyengine_tui
 from core.domain.bank.details import ItemKind
@@ -74,3 +75,20 @@ async def test_the_key_stores_a_text_once_it_differs(desktop: Desktop) -> None:
         await pilot.press(" ", "N", "o", "ctrl+s")
         await until(pilot, lambda: app.screen is app.chapter)
         assert stored == ["Yes. No"]
+
+
+@pytest.mark.anyio
+async def test_the_key_stores_what_was_typed_right_before_it(desktop: Desktop) -> None:
+    stored: list[str] = []
+
+    async def store(text: str) -> None:
+        stored.append(text)
+
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
+        app.push_screen(ReplyModal(store, 100, "Yes."))
+        await in_front(pilot, ReplyModal)
+        # As one packet of a terminal: no key waits until the one before it was taken.
+        for key in (Key("N", "N"), Key("o", "o"), Key("ctrl+s", None)):
+            app.post_message(key)
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert stored == ["Yes.No"]

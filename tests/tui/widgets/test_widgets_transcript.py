@@ -200,7 +200,6 @@ async def test_a_settled_reply_is_replaced_by_what_is_stored() -> None:
         view.stream("half of")
         view.settle(chapter.window(8, boundary=7))
         await pilot.pause()
-        assert not view.is_streaming
         assert view.text == chapter.window(8, boundary=7).text
 
 

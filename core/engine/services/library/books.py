@@ -8,6 +8,7 @@ from core.context.carry_over import Told, carry_over
 from core.domain.clock import Clock
 from core.domain.errors import (
     BookGoesOnError,
+    ChangedElsewhereError,
     IllegalCommandError,
     StorageError,
     UnreadPartsError,
@@ -66,9 +67,23 @@ class BookLibrary(Archive[Book]):
             return found
 
     async def store_chapter(self, made: Changes, title: str, author: str = "", description: str = "") -> None:
-        """Store a new chapter as the last one of a book, which is made if no other has its title."""
-        book = await self._titled(title) or self._new(title, author, description)
-        await self._put_with(made, book, len(book.chapters))
+        """Store a new chapter as the last one of a book, which is made if no other has its title.
+
+        Other windows may change or make that book at the same time.
+        """
+
+        async def stored() -> None:
+            known = await self._titled(title)
+            book = known or self._new(title, author, description)
+            try:
+                await self._put_with(made, book, len(book.chapters))
+            except StorageError:
+                # Another window may have made it since.
+                if known is not None or await self._titled(title) is None:
+                    raise
+                raise ChangedElsewhereError from None
+
+        await while_others_change(stored)
 
     async def save(self, book: Book) -> Book:
         """Store what the GM changed of a book, its order of chapters included, and return it as stored."""

@@ -4,12 +4,12 @@ Commands that change canon need a snapshot whose memory is known: when the newes
 its block is withdrawn with it.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
+from core.agents.answers.edited_json import require_object
 from core.agents.answers.json_output import InvalidMemoryError
 from core.agents.memory import context_summary
 from core.config.models.model_config import PromptStyle
@@ -307,7 +307,7 @@ def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime, *, ordin
     every problem when the text is not a delta.
     """
     text = clean(text)
-    _require_json(text)
+    require_object(text)
     session = move(snapshot, snapshot.session, Command.EDIT_BLOCK, now)
     before = delta_ending(snapshot, last, ordinal)
     prompts = PromptRange(before.first, before.last)
@@ -329,22 +329,6 @@ def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime, *, ordin
         created_at=now,
     )
     return Changes(session_id=session.id, session=session, blocks=(block,))
-
-
-def _require_json(text: str) -> None:
-    """Raise IllegalCommandError with the place where a text stops being JSON, or where it is no object.
-
-    The answer of a model is repaired; a repair of the GM's text could leave out words without a sign.
-    """
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno:,}, column {error.colno:,}"
-        raise IllegalCommandError(
-            f"That is not valid memory: from {place} on it is not JSON ({error.msg})."
-        ) from error
-    if not isinstance(value, dict):
-        raise IllegalCommandError("That is not valid memory: all of it has to be one object ({…}).")
 
 
 def _before(snapshot: Snapshot, block: MemoryBlock) -> BlockId | None:

@@ -16,7 +16,7 @@ from core.engine.catalog import SessionCatalog
 from core.exchange.chapter_file import write_new
 from core.exchange.chats.chapter_of_chat import chapter_of
 from core.exchange.chats.chat_log import read_chat
-from core.exchange.library.library_files import refuse_present
+from core.exchange.library.library_files import LARGEST_CHAPTER, refuse_present
 from core.exchange.session_export import ImportRefusedError, from_json
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
@@ -26,7 +26,6 @@ from storyengine_tui.cli.running import cannot_write, one_of, print_bytes
 
 CHAT_SUFFIX = ".jsonl"
 MODELS_LEFT_OUT = "Its characters bring models ({}), which were left out; --trust takes them."
-LARGEST_IMPORT = 512 * 1024 * 1024
 """Bytes; no exported session is larger."""
 
 
@@ -121,8 +120,8 @@ async def import_(
 def read_file(file: Path) -> bytes:
     """Return the content of a file to import; raise ImportRefusedError if it is unreadable or too large."""
     try:
-        return read_bounded(file, LARGEST_IMPORT)
+        return read_bounded(file, LARGEST_CHAPTER)
     except FileTooLargeError as error:
-        raise ImportRefusedError(f"{file} is larger than {LARGEST_IMPORT // 1024**2} MB") from error
+        raise ImportRefusedError(f"{file} is larger than {LARGEST_CHAPTER // 1024**2} MB") from error
     except OSError as error:
         raise ImportRefusedError(f"{file} cannot be read ({error.strerror or error})") from error

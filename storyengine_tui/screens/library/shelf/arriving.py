@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.domain.clock import utc_now
-from core.exchange.arrivals import Arrival, ArrivalKind, arrival_of, dropped_paths
-from core.exchange.library.library_files import NO_FILE, files_in, read_file
+from core.exchange.arrivals import Arrival, ArrivalKind, arrival_of, dropped_paths, typed_paths
+from core.exchange.library.library_files import LARGEST_CHAPTER, NO_FILE, files_in, read_file
+from core.exchange.session_export import ImportRefusedError
 from core.library.refusal import LARGEST_FILE, FileRefusedError
 from core.text.numbers import counted
 from storyengine_tui.screens.chapter.workspace import Workspace
@@ -48,18 +49,22 @@ class DropImport:
         """Check a paste for files; a terminal pastes the paths of files that are dropped on it."""
         paths = await asyncio.to_thread(dropped_paths, text)
         if paths:
-            await self.look_at_files(paths)
+            await self._look_at_files(paths)
         elif text.lstrip().startswith("{"):
             content = text.encode("utf-8", "replace")
             self._offer(await self._arrived(content, PASTED))
         else:
             self._say(NOT_READABLE)
 
-    async def look_at_files(self, paths: Sequence[Path]) -> None:
+    async def look_at_path(self, typed: str) -> None:
+        """Offer the file or the folder whose path was typed, for import."""
+        await self._look_at_files(await asyncio.to_thread(typed_paths, typed))
+
+    async def _look_at_files(self, paths: Sequence[Path]) -> None:
         """Offer files, and those in folders, for import."""
         files = await asyncio.to_thread(files_in, paths)
         if len(files) == 1:
-            content = await read_file(files[0], LARGEST_FILE)
+            content = await read_file(files[0], LARGEST_CHAPTER)
             self._offer(await self._arrived(content, files[0].name))
         else:
             self._offer_each(files)
@@ -133,7 +138,7 @@ class DropImport:
             shelf = _shelf_of(arrival)
             return is_new, bool(is_new and arrival.claims)
 
-        outcome = await import_each(files, take)
+        outcome = await import_each(files, take, LARGEST_CHAPTER)
         self._show(shelf, outcome)
 
     async def _store(self, arrival: Arrival, *, is_trusted: bool = False) -> tuple[str, bool]:
@@ -158,17 +163,20 @@ def _shelf_of(arrival: Arrival) -> str:
 
 
 async def import_each(
-    files: Sequence[Path], take: Callable[[bytes, str], Awaitable[tuple[bool, bool]]]
+    files: Sequence[Path],
+    take: Callable[[bytes, str], Awaitable[tuple[bool, bool]]],
+    most: int = LARGEST_FILE,
 ) -> str:
     """Import each file as a whole or not at all; return what became of them, in one line.
 
-    `take` returns whether a file is new, and whether its card makes claims that were not taken.
+    `take` returns whether a file is new, and whether its card makes claims that were not taken; files
+    of more than `most` bytes are refused.
     """
     taken, known, claims, refused = 0, 0, 0, list[str]()
     for file in files:
         try:
-            is_new, has_claims = await take(await read_file(file, LARGEST_FILE), file.name)
-        except FileRefusedError as error:
+            is_new, has_claims = await take(await read_file(file, most), file.name)
+        except (FileRefusedError, ImportRefusedError) as error:
             refused.append(error.message)
         else:
             taken, known, claims = taken + is_new, known + (not is_new), claims + has_claims

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 from textual.binding import Binding, BindingType
 
 from core.config.files.paths import expanded
+from core.exchange.arrivals import typed_paths
 from core.exchange.library.library_files import files_in, format_of, refuse_present, write_new
 from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
@@ -93,17 +94,17 @@ class KeptShelf(ShelfScreen[Kept]):
         """Ask for a file or a folder, and import it."""
         self._ask_for_path(FileModal(""), self._import)
 
-    def _ask_for_path(self, question: LineModal, work: Callable[[Path], Awaitable[None]]) -> None:
+    def _ask_for_path(self, question: LineModal, work: Callable[[str], Awaitable[None]]) -> None:
         """Do something with the path that is the answer; nothing without one."""
 
         def answered(path: str | None) -> None:
             if path is not None and path.strip():
-                self.do(work(expanded(Path(path.strip()))), then_reloads=True)
+                self.do(work(path.strip()), then_reloads=True)
 
         self.app.push_screen(question, answered)
 
-    async def _import(self, path: Path) -> None:
-        files = await asyncio.to_thread(files_in, [path])
+    async def _import(self, path: str) -> None:
+        files = await asyncio.to_thread(lambda: files_in(typed_paths(path)))
         self._outcome = await import_each(files, self.import_content)
 
     def action_export(self) -> None:
@@ -111,7 +112,8 @@ class KeptShelf(ShelfScreen[Kept]):
         if self.chosen is not None:
             self._ask_for_path(ExportModal(""), partial(self._export, self.chosen))
 
-    async def _export(self, row: Kept, file: Path) -> None:
+    async def _export(self, row: Kept, path: str) -> None:
+        file = expanded(Path(path))
         format_ = format_of(file)
         await asyncio.to_thread(refuse_present, file)
         # The list may not show yet what was just stored.

@@ -138,7 +138,8 @@ class TranscriptPanel(Vertical):
 
     def watch_view(self, before: PlayView | None, view: PlayView | None) -> None:
         """Show the opening scene above an empty transcript, and who is writing below it."""
-        self.query_one(OpeningScene).scene = view.scene if view else ""
+        opening = self.query_one(OpeningScene)
+        opening.scene, opening.to_do = (view.scene, view.to_do) if view else ("", "")
         if (before.spent if before else "") != (view.spent if view else ""):
             self.show_spent(view.spent if view else "")
         if _running(before) != _running(view):

@@ -53,7 +53,7 @@ def test_empty(shown: Shown) -> None:
 def test_busy(shown: Shown, gate: Gate) -> None:
     async def act(table: Table) -> None:
         await table.send("HOLD the lamp up. What do you see?")
-        await table.until(lambda: table.transcript.is_streaming and table.busy)
+        await table.until(lambda: table.is_streaming and table.busy)
         await table.queue("And you, what do you hear?")
         await table.type("Meanwhile, on the stairs")
 
@@ -87,7 +87,7 @@ def test_full(shown: Shown) -> None:
 
 async def _reroll(table: Table) -> None:
     await table.pilot.press("f9")
-    await table.until(lambda: table.pane.query_one(TakeLine).display and not table.transcript.is_streaming)
+    await table.until(lambda: table.pane.query_one(TakeLine).display and not table.is_streaming)
 
 
 def test_undone_with_takes_before(shown: Shown) -> None:

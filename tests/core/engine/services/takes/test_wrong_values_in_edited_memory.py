@@ -60,6 +60,28 @@ async def test_a_part_that_is_missing_is_named_and_a_list_is_no_memory() -> None
             await session.takes.edit_block(CHUNK, json.dumps([block.payload]))
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("9" * 5_000, "it has a number that is too large, which cannot be stored."),
+        ("1e999", "it has a number that is too large, which cannot be stored."),
+        ("NaN", "it has NaN, which cannot be stored."),
+        ("[" * 50_000 + "]" * 50_000, "it has too many lists inside each other."),
+    ],
+    ids=["digits", "infinite", "not a number", "deep"],
+)
+async def test_a_value_that_no_store_takes_is_refused_also_in_a_part_of_another_name(
+    value: str, said: str
+) -> None:
+    async with played() as session:
+        [*_, block] = await session.reads.memory_blocks()
+        edited = f'{json.dumps({**block.payload})[:-1]}, "weather": {value}}}'
+        with pytest.raises(IllegalCommandError) as refused:
+            await session.takes.edit_block(CHUNK, edited)
+        assert refused.value.message == f"That is not valid memory: {said}"
+
+
 def test_numbers_names_and_long_texts_are_told_in_plain_words() -> None:
     wrong = {
         "memory_type": "lock",

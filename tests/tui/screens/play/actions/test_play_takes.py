@@ -58,7 +58,7 @@ async def reroll(table: Table, take: int) -> None:
     """Press F9 and wait for that take."""
     await table.pilot.press("f9")
     await table.until(lambda: said(table).startswith(f"Take {take} of {take}"))
-    await table.until(lambda: not table.transcript.is_streaming)
+    await table.until(lambda: not table.is_streaming)
 
 
 @asynccontextmanager

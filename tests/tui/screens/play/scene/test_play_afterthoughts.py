@@ -64,7 +64,7 @@ async def test_the_addition_streams_below_the_reply_and_the_panel_stays(
         assert not table.busy
         gate.open()
         await table.until(lambda: any(event.is_afterthought for event in table.snapshot.recent))
-        await table.until(lambda: not table.transcript.is_streaming)
+        await table.until(lambda: not table.is_streaming)
         assert "Mira: And then I let go." in table.transcript.text
         assert table.transcript.text.count("1) Who is there?") == 1
         assert table.slot() is slot
@@ -78,7 +78,7 @@ async def test_a_key_stops_what_is_being_said_and_nothing_of_it_stays(
         await wait(table, hours, 10)
         await table.until(lambda: "Mira: And" in table.transcript.text)
         await table.type("N")
-        await table.until(lambda: not table.transcript.is_streaming and not table.snapshot.background)
+        await table.until(lambda: not table.is_streaming and not table.snapshot.background)
         assert "Mira: And" not in table.transcript.text
         assert not table.banner()
         assert not any(event.is_afterthought for event in await table.events())

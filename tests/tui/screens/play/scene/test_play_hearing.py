@@ -179,7 +179,7 @@ async def test_a_whisper_that_returns_to_a_panel_with_text_makes_all_of_it_a_whi
         await table.type("HOLD me")
         await choose(table, "w")
         await table.pilot.press("enter", "alt+1")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.until(lambda: table.is_streaming)
         await table.type("for all")
         assert table.title(RED) == "To 1 Mira · heard by all"
         await table.pilot.press("escape")
@@ -194,7 +194,7 @@ async def test_a_prompt_for_all_that_returns_to_a_panel_with_a_whisper_makes_all
     async with at_table(desktop) as table:
         await table.send("HOLD me")
         await table.pilot.press("alt+1")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.until(lambda: table.is_streaming)
         await table.type("psst")
         await choose(table, "w")
         await table.pilot.press("escape")
@@ -210,7 +210,7 @@ async def test_a_whisper_that_was_stopped_is_a_whisper_when_the_chapter_opens_ag
         await table.type("HOLD me")
         await choose(table, "w")
         await table.pilot.press("enter")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.until(lambda: table.is_streaming)
         await table.pilot.press("escape")
         await table.until(table.banner)
     async with at_table(desktop, prompts=None) as table:
@@ -334,7 +334,7 @@ async def test_the_transcript_marks_what_not_everyone_heard(desktop: Desktop, ga
     async with at_table(desktop) as table:
         await choose(table, "down", "space", "p")
         await table.send("HOLD on")
-        await table.until(lambda: table.transcript.is_streaming and "I" in table.transcript.text)
+        await table.until(lambda: table.is_streaming and "I" in table.transcript.text)
         assert table.transcript.text.startswith(
             "⟨Mira, Agent Yellow⟩ 1) HOLD on\n\n⟨Mira, Agent Yellow⟩ Mira: "
         )

@@ -102,7 +102,7 @@ async def test_a_line_that_is_refused_stays_in_the_dialog_with_the_reason(
         opened = await dialog(table, NarrationModal, "add_line")
         await table.type("The lamp goes out.")
         held = await table.session.submit_prompt(RED, "HOLD on")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.until(lambda: table.is_streaming)
         opened.query_one("#store", Button).press()
         await table.until(lambda: "still being written" in refusal(opened))
         assert opened.query_one(CappedTextArea).text == "The lamp goes out."

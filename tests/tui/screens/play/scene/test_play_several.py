@@ -35,7 +35,7 @@ async def answered(table: Table, index: int = 1) -> list[Slot | None]:
 
 
 def is_settled(table: Table) -> bool:
-    return not table.snapshot.open_requests and not table.transcript.is_streaming
+    return not table.snapshot.open_requests and not table.is_streaming
 
 
 async def test_the_gm_ticks_who_answers_in_their_order_and_the_title_says_so(desktop: Desktop) -> None:

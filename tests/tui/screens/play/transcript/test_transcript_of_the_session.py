@@ -218,7 +218,6 @@ async def test_the_view_shows_nothing_of_the_previous_session() -> None:
         view.show_window(other)
         await pilot.pause()
         assert view.text == other.text
-        assert not view.is_streaming
         assert not view.selection.is_marking
         assert app.screen.selections == {}
         assert view.position.is_following
