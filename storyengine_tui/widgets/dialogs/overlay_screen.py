@@ -79,6 +79,8 @@ class BoxModal(OverlayModal[ScreenResultType]):
     """The word on the button that stores, and beside its key."""
     SAVE_ACTION: ClassVar[str] = ""
     """The action of that button and key, where the dialog has such a key."""
+    SAVE_LATER: ClassVar[str] = ""
+    """The action of the key while that one is dimmed: keys before it may still be in the queue of a field."""
 
     # Absolute: a subclass may be elsewhere, and Textual would look beside it.
     CSS_PATH = Path(__file__).with_name("dialog.tcss")
@@ -87,7 +89,9 @@ class BoxModal(OverlayModal[ScreenResultType]):
         # Textual reads the keys as the class is made.
         if cls.SAVE_ACTION and "SAVE" in vars(cls):
             key = Binding("ctrl+s", cls.SAVE_ACTION, cls.SAVE, priority=True)
-            cls.BINDINGS = [*vars(cls).get("BINDINGS", ()), key]
+            later = Binding("ctrl+s", cls.SAVE_LATER, show=False, priority=True)
+            # In this order: the first shows in the key line, and the second acts where the first may not.
+            cls.BINDINGS = [*vars(cls).get("BINDINGS", ()), key, *([later] if cls.SAVE_LATER else [])]
         super().__init_subclass__(**options)
 
     def compose_answers(self, label: str, name: str) -> ComposeResult:

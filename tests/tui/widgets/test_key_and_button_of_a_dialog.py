@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from textual import events
 
 import storyengine_tui
 from core.domain.bank.details import ItemKind
@@ -74,3 +75,25 @@ async def test_the_key_stores_a_text_once_it_differs(desktop: Desktop) -> None:
         await pilot.press(" ", "N", "o", "ctrl+s")
         await until(pilot, lambda: app.screen is app.chapter)
         assert stored == ["Yes. No"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("keys", "stays"), [("N", False), ("", True), ("N\b", True)])
+async def test_the_key_stores_a_letter_that_came_in_the_same_packet_and_no_unchanged_text(
+    desktop: Desktop, keys: str, stays: bool
+) -> None:
+    stored: list[str] = []
+
+    async def store(text: str) -> None:
+        stored.append(text)
+
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
+        dialog = ReplyModal(store, 100, "Yes.")
+        app.push_screen(dialog)
+        await in_front(pilot, ReplyModal)
+        for key in keys:
+            app.post_message(events.Key("backspace", None) if key == "\b" else events.Key(key, key))
+        app.post_message(events.Key("ctrl+s", None))
+        app.post_message(events.Key("escape", None))
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert stored == ([] if stays else ["Yes.N"])
