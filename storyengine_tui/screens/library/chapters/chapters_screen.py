@@ -1,12 +1,10 @@
 """The chapter list: open, new, rename, archive, restore, and purge after a question (design 5)."""
 
-from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
-from core.config.files.paths import expanded
 from core.domain.session.session import SessionSummary
 from core.storage.library_store import LibraryCounts
 from storyengine_tui.screens.chapter.workspace import Workspace
@@ -126,12 +124,7 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
 
     def action_import(self) -> None:
         """Ask for the file of a chapter, and offer what is in it."""
-
-        def answered(path: str | None) -> None:
-            if path is not None and path.strip():
-                self.do(self._drops.look_at_files([expanded(Path(path.strip()))]))
-
-        self.app.push_screen(ChapterFileModal(""), answered)
+        self.ask_for_path(ChapterFileModal, lambda path: self._drops.look_at_files([path]))
 
     def action_example(self) -> None:
         """Close the list and offer the examples."""

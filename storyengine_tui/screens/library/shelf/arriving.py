@@ -110,10 +110,9 @@ class DropImport:
         self._show(_shelf_of(arrival), done)
 
     def _offer_each(self, files: Sequence[Path]) -> None:
-        """Ask whether these files are wanted, by their names."""
+        """Ask whether these files are wanted, by their names; raise FileRefusedError without any."""
         if not files:
-            self._say(NO_FILE)
-            return
+            raise FileRefusedError(NO_FILE)
         names = [file.name for file in files[:_NAMED]]
         more = [f"… and {len(files) - _NAMED:,} more"] if len(files) > _NAMED else []
         question = ConfirmModal(
@@ -172,6 +171,11 @@ async def import_each(
             refused.append(error.message)
         else:
             taken, known, claims = taken + is_new, known + (not is_new), claims + has_claims
+    return outcome_of(taken, known, claims, refused)
+
+
+def outcome_of(taken: int, known: int, claims: int, refused: Sequence[str] = ()) -> str:
+    """Return what became of files, in one line; `claims` is how many were imported without theirs."""
     parts = [f"{taken:,} imported"]
     parts += [f"{known:,} known already"] if known else []
     parts += [f"{claims:,} without the group, model or “static” that the file says"] if claims else []
