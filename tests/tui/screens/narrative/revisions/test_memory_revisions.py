@@ -244,7 +244,7 @@ async def test_a_block_is_edited_or_left_and_lines_of_canon_are_pinned_and_struc
         dialog.query_one("#add").press()
         refused = dialog.query_one("#refused", Static)
         await page.until(lambda: refused.display)
-        assert "Not stored. That is not valid memory" in str(refused.content)
+        assert "Not saved. That is not valid memory" in str(refused.content)
         assert (area.text, area.has_focus) == ('{"x', True)
         area.load_text(json.dumps({**stored, "canon_locks": ["The gate is [/x] shut."]}))
         dialog.query_one("#add").press()
