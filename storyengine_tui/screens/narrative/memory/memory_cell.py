@@ -296,7 +296,7 @@ class MemoryCell(Vertical):
         match action:
             case "leave_search":
                 return self._search.has_focus
-            case "search" if self._search.has_focus:
+            case "search" | "correct" if self._search.has_focus:
                 return False
             case "show" if parameters[0] in set(BankList):
                 return self.keeps_bank
