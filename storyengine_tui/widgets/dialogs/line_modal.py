@@ -52,8 +52,11 @@ class LineModal(BoxModal[str]):
 
     def on_mount(self) -> None:
         """Select the line, where another one is to take its place, and show why it was refused before."""
+        field = self.query_one(LineField)
         if self.REPLACES:
-            self.query_one(LineField).select_all()
+            field.select_all()
+        # A line longer than its field is wrapped, and the row with the cursor is known after the layout.
+        self.call_after_refresh(field.scroll_cursor_visible)
         if self._refused:
             show_line(self, "#refused", self._refused)
 

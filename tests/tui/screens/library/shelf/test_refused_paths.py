@@ -76,6 +76,14 @@ async def test_a_refused_path_of_a_chapter_and_of_an_export_stays_too(
         assert (tmp_path / "kara.json").exists()
 
 
+async def test_the_end_of_a_long_path_shows_where_the_cursor_is(desktop: Desktop) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        await shelf(pilot, "4", LoreScreen)
+        await pilot.press("i")
+        await refused(pilot, FileModal, f"/{'nowhere' * 10}/the_end.json", "cannot be read")
+        await until(pilot, lambda: "where/the_end.json  " in screen_text(app).replace("\xa0", " "))
+
+
 async def test_a_blank_path_or_name_is_asked_for_again_and_closes_nothing(desktop: Desktop) -> None:
     async with desktop.window(make_library) as (pilot, app):
         screen = await shelf(pilot, "3", CastScreen)
