@@ -263,7 +263,7 @@ async def test_a_text_that_no_longer_fits_is_shown_whole_and_refused_with_a_reas
         assert dialog.area.length == LONGEST_CORRECTION + 1
         await page.pilot.click("#add")
         await page.until(lambda: dialog.refused)
-        assert "Not stored" in dialog.refused
+        assert "Not saved" in dialog.refused
         assert dialog.area.length == LONGEST_CORRECTION + 1
 
 
