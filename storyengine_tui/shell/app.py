@@ -47,7 +47,7 @@ COMMANDS_TIMEOUT_SECONDS = 10.0
 CLOSE_TIMEOUT_SECONDS = 5.0
 """Seconds to close what is open after a bug."""
 
-LATER = "The settings are stored. They take effect at the next start, or by Connect (F6)."
+LATER = "The settings are saved. They take effect at the next start, or by Connect (F6)."
 
 COLLECT_AFTER_SECONDS = 5.0
 """Seconds after which nearly every object that stays until the end exists."""

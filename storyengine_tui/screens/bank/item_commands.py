@@ -169,7 +169,7 @@ class ItemCommands:
         roster, bank = session.snapshot.session.roster, session.bank
         kept = self._kept_text(f"item.{item.id}")
         dialog = ItemModal(item, roster, partial(bank.edit, item), bank.items, kept)
-        self._push(dialog, partial(self._stored, "Stored; u undoes it"))
+        self._push(dialog, partial(self._stored, "Saved; u undoes it"))
 
     def _add(self, kind: ItemKind, about: Slot | None) -> None:
         from storyengine_tui.screens.bank.item_modal import AddItemModal

@@ -18,7 +18,7 @@ KEPT: Final = "This chapter keeps a memory bank; it grows with every block of me
 UNREAD: Final = (
     "This chapter keeps a memory bank. {} of it will be read first, in the background; F7, 1 shows it."
 )
-NO_LANGUAGE: Final = "Not stored. “{}” is not among these languages."
+NO_LANGUAGE: Final = "Not saved. “{}” is not among these languages."
 TOLD_IN: Final = "The language of the story is {} now."
 STOPPED: Final = "This chapter keeps no memory bank now. The items that it has stay, and are not recalled."
 

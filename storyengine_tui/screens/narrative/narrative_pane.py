@@ -176,6 +176,7 @@ class NarrativePane(SessionTab):
             why="" if view.is_being_written else view.why_no_build,
         )
         self._memory.can_correct = view.can_correct
+        self._memory.refused_acts = self._revisions.refused_acts
         self._memory.memory.show_marks(view.session.pinned, view.session.struck)
         self._memory.say_work(view.memory_work)
         self.build.show(before, view)

@@ -14,7 +14,7 @@ from textual.widgets import Button, Static
 from core.text.cleaning import clean
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
 
-NOT_STORED: Final = "Your text is not stored, and will be lost."
+NOT_STORED: Final = "Your text is not saved, and will be lost."
 
 
 def ask_first(app: App[Any], question: Screen[bool], then: Callable[[], object]) -> None:

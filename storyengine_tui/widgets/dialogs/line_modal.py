@@ -9,6 +9,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
+from core.text.cleaning import is_blank
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.text_line import show_line
@@ -21,6 +22,8 @@ class LineModal(BoxModal[str]):
     PLACEHOLDER: ClassVar = ""
     NOTE: ClassVar = ""
     LIMIT: ClassVar[int]
+    EMPTY: ClassVar = ""
+    """Refusal of a blank line, as a sentence; empty where a blank line can be taken."""
     REPLACES: ClassVar = False
     """Whether the line is selected at first, so that a key takes its place; else the cursor is at its end."""
     SAVE = "Save"
@@ -32,9 +35,11 @@ class LineModal(BoxModal[str]):
         Binding("enter", "save", show=False, priority=True),
     ]
 
-    def __init__(self, line: str) -> None:
+    def __init__(self, line: str, refused: str = "") -> None:
+        """Begin with `line`; `refused` is why it was refused before, as a sentence."""
         super().__init__()
         self._line = line
+        self._refused = refused
         self.heading, self.note = self.HEADING, self.NOTE
 
     def compose(self) -> ComposeResult:
@@ -46,13 +51,18 @@ class LineModal(BoxModal[str]):
             yield from self.compose_answers(self.SAVE, "save")
 
     def on_mount(self) -> None:
-        """Select the line, where another one is to take its place."""
+        """Select the line, where another one is to take its place, and show why it was refused before."""
+        field = self.query_one(LineField)
         if self.REPLACES:
-            self.query_one(LineField).select_all()
+            field.select_all()
+        # A line longer than its field is wrapped, and the row with the cursor is known after the layout.
+        self.call_after_refresh(field.scroll_cursor_visible)
+        if self._refused:
+            show_line(self, "#refused", self._refused)
 
     def refusal(self, line: str) -> str:
         """Return why a line cannot be taken, as a sentence; nothing where it can."""
-        return ""
+        return self.EMPTY if is_blank(line) else ""
 
     @on(Button.Pressed, "#save")
     def action_save(self) -> None:

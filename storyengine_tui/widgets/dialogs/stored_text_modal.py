@@ -91,18 +91,23 @@ class StoredTextModal(StoringModal[bool], TextDialog):
                 yield Button(self.SAVE, id="add", classes="action", disabled=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Dim the key that stores while the button is disabled."""
+        """Dim the key that stores while there is nothing to store."""
         if action == "store":
-            return None if any(button.disabled for button in self.query("#add")) else True
+            return True if self._can_store else None
         return super().check_action(action, parameters)
 
     def on_key(self, event: Key) -> None:
         """Store by a key that was dimmed as it came: the field has what was typed before it by now."""
         if event.key == STORE_KEY:
             event.stop()
-            self._show_length()
-            if self.check_action("store", ()):
+            if self._can_store:
                 self.action_store()
+
+    @property
+    def _can_store(self) -> bool:
+        # The key line asks already while the dialog is composed.
+        is_there = bool(self.query(CappedTextArea))
+        return is_there and not self._is_storing and not is_blank(self._area.text) and self.has_changes
 
     def compose_choices(self) -> ComposeResult:
         """Compose what is chosen beside the text; usually nothing."""
@@ -135,10 +140,9 @@ class StoredTextModal(StoringModal[bool], TextDialog):
 
     def _show_length(self) -> None:
         self.query_one(CharCounter).show(self._area.length)
-        is_empty = is_blank(self._area.text) or not self.has_changes
         button = self.query_one("#add", Button)
-        if button.disabled != (is_disabled := self._is_storing or is_empty):
-            button.disabled = is_disabled
+        if button.disabled == self._can_store:
+            button.disabled = not self._can_store
             self.refresh_bindings()
 
     def show_refusal(self, text: str) -> None:

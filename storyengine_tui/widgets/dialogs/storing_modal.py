@@ -18,7 +18,7 @@ from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from storyengine_tui.widgets.fields.tick import Tick
 from storyengine_tui.widgets.text_line import show_line
 
-CHOICES_NOT_STORED: Final = "Your choices are not stored, and will be lost; your text is kept."
+CHOICES_NOT_STORED: Final = "Your choices are not saved, and will be lost; your text is kept."
 
 
 class UnstoredText(Protocol):
@@ -44,7 +44,7 @@ class StoringModal(BoxModal[ScreenResultType]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
-    REFUSED: ClassVar = "Not stored. "
+    REFUSED: ClassVar = "Not saved. "
     """Words before the reason of a refusal."""
     LOSS: ClassVar[tuple[str, str]] = ("Discard the changes?", NOT_STORED)
     """The question before something is discarded, and what would be lost."""

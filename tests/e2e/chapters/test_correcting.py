@@ -39,7 +39,7 @@ def test_a_correction_from_the_command_line_is_stored_and_in_the_next_input(
 ) -> None:
     here, session = corrected
     [said] = here.lines("correct", session[:30], SAID)
-    assert said.startswith("Stored. Every later call is given it after the memory so far")
+    assert said.startswith("Saved. Every later call is given it after the memory so far")
     assert corrections_of(here, session)[-1] == SAID
     shown = "\n".join(here.lines("context", session, "--slot", "1"))
     assert f"GM correction: {SAID} This GM correction replaces" in shown

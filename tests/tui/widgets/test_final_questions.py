@@ -79,6 +79,6 @@ def test_a_modal_screen_with_an_answer_of_yes_or_no_is_one_of_these_questions() 
     }
     shown |= {"ItemModal", "AddItemModal", "SheetModal", "SceneModal"}
     shown |= {"LanguageModal", "AwayModal", "SilenceModal", "CalledModal", "AddersModal"}
-    bases = {"OverlayModal", "LineModal", "AddedLineModal", "FormModal", "StoringModal"}
+    bases = {"OverlayModal", "LineModal", "PathModal", "AddedLineModal", "FormModal", "StoringModal"}
     bases |= {"GuardedCommandPalette", "ItemFieldsModal", "BoxModal", "TicksModal"}
     assert others == shown | bases

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from textual.events import Key
+from textual import events
 
 import storyengine_tui
 from core.domain.bank.details import ItemKind
@@ -17,6 +17,8 @@ from storyengine_tui.screens.play.scene.line_modals import NarrationModal
 from storyengine_tui.screens.play.scene.stage_modals import AwayModal
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from tests.tui.engine_app import Desktop, in_front, make_active, screen_text, until
+
+WORDS_OF_STORING = re.compile(r"^Store\b|without storing|did not store|^(S|Not s)tored[.;]|stored, and will")
 
 
 @pytest.mark.anyio
@@ -45,7 +47,7 @@ async def test_the_key_that_stores_has_the_word_of_the_button(desktop: Desktop) 
             await until(pilot, lambda: app.screen is app.chapter)
 
 
-def test_no_button_and_no_question_says_store_in_place_of_save() -> None:
+def test_no_button_no_question_and_no_outcome_of_it_says_store_in_place_of_save() -> None:
     found = []
     for path in Path(storyengine_tui.__file__).parent.rglob("*.py"):
         tree = ast.parse(path.read_text("utf-8"))
@@ -54,7 +56,7 @@ def test_no_button_and_no_question_says_store_in_place_of_save() -> None:
             f"{path.name}: {node.value}"
             for node in ast.walk(tree)
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
-            if re.search(r"^Store\b|without storing|did not store", node.value)
+            if WORDS_OF_STORING.search(node.value)
         ]
     assert not found
 
@@ -78,17 +80,22 @@ async def test_the_key_stores_a_text_once_it_differs(desktop: Desktop) -> None:
 
 
 @pytest.mark.anyio
-async def test_the_key_stores_what_was_typed_right_before_it(desktop: Desktop) -> None:
+@pytest.mark.parametrize(("keys", "stays"), [("N", False), ("", True), ("N\b", True)])
+async def test_the_key_stores_a_letter_that_came_in_the_same_packet_and_no_unchanged_text(
+    desktop: Desktop, keys: str, stays: bool
+) -> None:
     stored: list[str] = []
 
     async def store(text: str) -> None:
         stored.append(text)
 
     async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
-        app.push_screen(ReplyModal(store, 100, "Yes."))
+        dialog = ReplyModal(store, 100, "Yes.")
+        app.push_screen(dialog)
         await in_front(pilot, ReplyModal)
-        # As one packet of a terminal: no key waits until the one before it was taken.
-        for key in (Key("N", "N"), Key("o", "o"), Key("ctrl+s", None)):
-            app.post_message(key)
+        for key in keys:
+            app.post_message(events.Key("backspace", None) if key == "\b" else events.Key(key, key))
+        app.post_message(events.Key("ctrl+s", None))
+        app.post_message(events.Key("escape", None))
         await until(pilot, lambda: app.screen is app.chapter)
-        assert stored == ["Yes.No"]
+        assert stored == ([] if stays else ["Yes.N"])

@@ -333,7 +333,7 @@ async def correct(
         text = await standard_input(LONGEST_CORRECTION)
     async with closed_chapter(session, "correct it there") as chapter:
         await chapter.edits.correct_canon(text)
-    say("Stored. Every later call is given it after the memory so far; finished text stays.")
+    say("Saved. Every later call is given it after the memory so far; finished text stays.")
 
 
 async def standard_input(longest: int) -> str:

@@ -40,7 +40,7 @@ class IdentityModal(StoredTextModal):
     HELP = f"The identity of a character in the library. {COPIES_STAY}"
     EFFECT = f"{COPIES_STAY} A chapter has room for 5,000 characters."
     PLACEHOLDER = IDENTITY_PLACEHOLDER
-    LOSS = ("Discard the changes?", "Your changes of the identity are not stored, and will be lost.")
+    LOSS = ("Discard the changes?", "Your changes of the identity are not saved, and will be lost.")
 
     def __init__(self, library: "CharacterLibrary", character: LibraryCharacter, kept: UnstoredText) -> None:
         super().__init__(self._store_identity, LONGEST_IDENTITY, character.identity, kept)

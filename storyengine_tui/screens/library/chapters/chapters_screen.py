@@ -124,12 +124,7 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
 
     def action_import(self) -> None:
         """Ask for the file of a chapter, and offer what is in it."""
-
-        def answered(path: str | None) -> None:
-            if path is not None and path.strip():
-                self.do(self._drops.look_at_path(path))
-
-        self.app.push_screen(ChapterFileModal(""), answered)
+        self.ask_for_path(ChapterFileModal, self._drops.look_at_path)
 
     def action_example(self) -> None:
         """Close the list and offer the examples."""

@@ -53,6 +53,7 @@ class LorebookScreen(LorebookEditorScreen, NarrowingScreen[None]):
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "open", "Edit", key_display="⏎"),
+        Binding("o", "look", "Show", key_display="⏎"),
         Binding("space", "switch", "On/off"),
         Binding("n", "add", "New"),
         Binding("d", "drop", "Delete"),
@@ -205,6 +206,10 @@ class LorebookScreen(LorebookEditorScreen, NarrowingScreen[None]):
     # What is done with the entry under the cursor
 
     @on(RowList.Chosen)
+    def action_look(self) -> None:
+        """Show the entry under the cursor, in a book that is only read."""
+        self.action_open()
+
     def action_open(self) -> None:
         """Edit the entry under the cursor."""
         entry = self._list.chosen
@@ -334,12 +339,12 @@ class LorebookScreen(LorebookEditorScreen, NarrowingScreen[None]):
         if action in ("close", "find"):
             return True
         if self.editor is None:
-            return action not in ("open", "switch", "add", "drop", "try", "fields", "convert")
+            return action not in ("open", "look", "switch", "add", "drop", "try", "fields", "convert")
         if action == "convert":
             return not self.editor.can_write
-        if action == "open":
-            return self._list.chosen is not None
-        if action in ("switch", "drop"):
+        if action == "look":
+            return self._list.chosen is not None and not self.editor.can_write
+        if action in ("open", "switch", "drop"):
             return self._list.chosen is not None and self.editor.can_write
         return action != "add" or self.editor.can_write
 

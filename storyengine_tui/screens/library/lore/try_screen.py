@@ -40,13 +40,24 @@ TOO_SLOW: Final = "It takes too long to try this text on this book; shorten one 
 
 
 class OutcomeList(RowList[Outcome]):
-    """The outcomes; the key that edits an entry is in the footer."""
+    """The outcomes; the key that edits an entry is in the footer, or shows it in a book that is only read."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Edit", key_display="⏎")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "choose", "Edit", key_display="⏎"),
+        Binding("enter", "look", "Show", key_display="⏎"),
+    ]
+    can_write = True
+    """Whether an entry can be edited."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer an edit where there is an entry."""
-        return action != "choose" or bool(self.rows)
+        return action not in ("choose", "look") or (
+            bool(self.rows) and (action == "choose") is self.can_write
+        )
+
+    def action_look(self) -> None:
+        """Show the entry under the cursor."""
+        self.action_choose()
 
 
 class TryScreen(LorebookEditorScreen):
@@ -89,6 +100,7 @@ class TryScreen(LorebookEditorScreen):
 
     def on_mount(self) -> None:
         """Begin to try what is typed."""
+        self._list.can_write = self._editor.can_write
         self.query_one("#text").focus()
         self.run_worker(self._keep_trying(), group="try", exit_on_error=False)
 

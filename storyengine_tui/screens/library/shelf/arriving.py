@@ -1,7 +1,8 @@
 """A card, lorebook, chat or chapter that is dropped on a list of the library is offered for import."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +30,9 @@ CLAIMED: Final = (
     "and a model has its price. Left out, the character is in General; you can set all of it later."
 )
 PRICED: Final = "A model has its price. Left out, the models that you have set play these characters."
+EACH_TRUSTED: Final = "Take over the files' own settings and models, too?"
+TAKE_TOO: Final = "Take it too"
+LEAVE_OUT: Final = "Leave it out"
 _NAMED: Final = 20
 """Files that are named in the question, of many."""
 
@@ -99,8 +103,8 @@ class DropImport:
         question = ConfirmModal(
             "Take over the card's own settings, too?" if is_card else "Take over its models, too?",
             f"{arrival.claims}\n\n{CLAIMED if is_card else PRICED}",
-            confirm="Take it too",
-            cancel="Leave it out",
+            confirm=TAKE_TOO,
+            cancel=LEAVE_OUT,
         )
 
         def answered(is_trusted: bool | None) -> None:
@@ -115,10 +119,9 @@ class DropImport:
         self._show(_shelf_of(arrival), done)
 
     def _offer_each(self, files: Sequence[Path]) -> None:
-        """Ask whether these files are wanted, by their names."""
+        """Ask whether these files are wanted, by their names; raise FileRefusedError without any."""
         if not files:
-            self._say(NO_FILE)
-            return
+            raise FileRefusedError(NO_FILE)
         names = [file.name for file in files[:_NAMED]]
         more = [f"… and {len(files) - _NAMED:,} more"] if len(files) > _NAMED else []
         question = ConfirmModal(
@@ -129,14 +132,42 @@ class DropImport:
         )
 
     async def _take_each(self, files: Sequence[Path]) -> None:
+        """Import these files; ask before what they claim is accepted, where the list still shows."""
+        claims = await self._claims_in(files)
+        if not claims or not self._screen.is_active:
+            await self._import_files(files)
+            return
+        lines = [f"{name}: {text}" for name, text in claims[:_NAMED]]
+        more = [f"… and {len(claims) - _NAMED:,} more"] if len(claims) > _NAMED else []
+        text = "\n".join((*lines, *more, "", CLAIMED))
+        question = ConfirmModal(EACH_TRUSTED, text, confirm=TAKE_TOO, cancel=LEAVE_OUT)
+
+        def answered(is_trusted: bool | None) -> None:
+            trusted = frozenset(text for _, text in claims) if is_trusted else frozenset()
+            self._screen.do(self._import_files(files, trusted), then_reloads=True)
+
+        self._screen.app.push_screen(question, answered)
+
+    async def _claims_in(self, files: Sequence[Path]) -> list[tuple[str, str]]:
+        """Return the claims of the files that make any, each with its name; one that is refused has none."""
+        claims = []
+        for file in files:
+            with suppress(FileRefusedError, ImportRefusedError):
+                arrival = await self._arrived(await read_file(file, LARGEST_CHAPTER), file.name)
+                claims += [(arrival.file_name, arrival.claims)] if arrival.claims else []
+        return claims
+
+    async def _import_files(self, files: Sequence[Path], trusted: Set[str] = frozenset()) -> None:
+        """Import files, with the claims that are among the `trusted` ones."""
         shelf = self._shelf
 
         async def take(content: bytes, name: str) -> tuple[bool, bool]:
             nonlocal shelf
             arrival = await self._arrived(content, name)
-            _, is_new = await self._store(arrival)
+            is_trusted = arrival.claims in trusted
+            _, is_new = await self._store(arrival, is_trusted=is_trusted)
             shelf = _shelf_of(arrival)
-            return is_new, bool(is_new and arrival.claims)
+            return is_new, bool(is_new and arrival.claims and not is_trusted)
 
         outcome = await import_each(files, take, LARGEST_CHAPTER)
         self._show(shelf, outcome)
@@ -180,6 +211,11 @@ async def import_each(
             refused.append(error.message)
         else:
             taken, known, claims = taken + is_new, known + (not is_new), claims + has_claims
+    return outcome_of(taken, known, claims, refused)
+
+
+def outcome_of(taken: int, known: int, claims: int, refused: Sequence[str] = ()) -> str:
+    """Return what became of files, in one line; `claims` is how many were imported without theirs."""
     parts = [f"{taken:,} imported"]
     parts += [f"{known:,} known already"] if known else []
     parts += [f"{claims:,} without the group, model or “static” that the file says"] if claims else []

@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
@@ -11,15 +11,22 @@ from textual.binding import Binding, BindingType
 
 from core.config.files.paths import expanded
 from core.exchange.arrivals import typed_paths
-from core.exchange.library.library_files import files_in, format_of, refuse_present, write_new
+from core.exchange.library.library_files import (
+    NO_FILE,
+    files_in,
+    format_of,
+    read_file,
+    refuse_present,
+    write_new,
+)
 from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
 from core.library.characters.character import LibraryCharacter
 from core.library.lore.kept import KeptLorebook
-from storyengine_tui.screens.library.shelf.arriving import import_each
+from core.library.refusal import LARGEST_FILE, FileRefusedError
+from storyengine_tui.screens.library.shelf.arriving import import_each, outcome_of
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen, shelf_keys
 from storyengine_tui.screens.library.shelf.title_modal import ExportModal, FileModal, NameModal
-from storyengine_tui.widgets.dialogs.line_modal import LineModal
 
 if TYPE_CHECKING:
     from core.engine.services.library.archive import Archive
@@ -82,35 +89,33 @@ class KeptShelf(ShelfScreen[Kept]):
         """Delete what is kept of a row outside of the store."""
 
     def action_new(self) -> None:
-        """Ask for the name of a new row, and make it; without a name nothing is made."""
+        """Ask for the name of a new row, and make it."""
 
         async def make(name: str) -> None:
-            if name.strip():
-                self._outcome = await self.make(name)
+            self._outcome = await self.make(name)
 
         self.ask(NameModal(""), make)
 
     def action_import(self) -> None:
         """Ask for a file or a folder, and import it."""
-        self._ask_for_path(FileModal(""), self._import)
-
-    def _ask_for_path(self, question: LineModal, work: Callable[[str], Awaitable[None]]) -> None:
-        """Do something with the path that is the answer; nothing without one."""
-
-        def answered(path: str | None) -> None:
-            if path is not None and path.strip():
-                self.do(work(path.strip()), then_reloads=True)
-
-        self.app.push_screen(question, answered)
+        self.ask_for_path(FileModal, self._import)
 
     async def _import(self, path: str) -> None:
-        files = await asyncio.to_thread(lambda: files_in(typed_paths(path)))
-        self._outcome = await import_each(files, self.import_content)
+        paths = await asyncio.to_thread(typed_paths, path)
+        files = await asyncio.to_thread(files_in, paths)
+        if not files:
+            raise FileRefusedError(NO_FILE)
+        if len(files) == 1 and files == list(paths):
+            [file] = files
+            is_new, has_claims = await self.import_content(await read_file(file, LARGEST_FILE), file.name)
+            self._outcome = outcome_of(is_new, not is_new, has_claims)
+        else:
+            self._outcome = await import_each(files, self.import_content)
 
     def action_export(self) -> None:
         """Ask for a file, and write the row under the cursor into it."""
         if self.chosen is not None:
-            self._ask_for_path(ExportModal(""), partial(self._export, self.chosen))
+            self.ask_for_path(ExportModal, partial(self._export, self.chosen))
 
     async def _export(self, row: Kept, path: str) -> None:
         file = expanded(Path(path))

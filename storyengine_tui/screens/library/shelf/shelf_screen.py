@@ -1,7 +1,7 @@
 """One list of the library among four: books, chapters, cast, lore. Each has the same keys."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
@@ -15,10 +15,12 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
+from core.domain.errors import StoryEngineError
 from core.storage.library_store import LibraryCounts
 from core.text.letters import folded
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.shelf.arriving import DropImport
+from storyengine_tui.screens.library.shelf.title_modal import PathModal
 from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.screens.shared.narrowing_screen import NarrowingScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -99,6 +101,25 @@ class ShelfScreen(ListScreen[None, Row], NarrowingScreen[None]):
         """Offer what was pasted, or dropped on the list, for import."""
         event.stop()
         self.do(self._drops.look_at(event.text))
+
+    def ask_for_path(
+        self,
+        question: type[PathModal],
+        work: Callable[[str], Awaitable[None]],
+        typed: str = "",
+        refused: str = "",
+    ) -> None:
+        """Do something with the path that is the answer; where that is refused, ask again, with the path."""
+
+        async def attempt(path: str) -> None:
+            try:
+                await work(path.strip())
+            except StoryEngineError as error:
+                if not self.is_active:  # the refusal shows in the banner, or as a notice
+                    raise
+                self.ask_for_path(question, work, path, str(error))
+
+        self.ask(question(typed, refused), attempt)
 
     def show_shelves(self, counts: LibraryCounts, chapters: int | None = None) -> None:
         """Show how much each list has; nothing while there are chapters alone."""

@@ -8,6 +8,7 @@ from core.domain.story.save_point import LONGEST_LABEL
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 
 LONGEST_TITLE = 120
+NO_NAME = "Type a name first."
 
 
 class TitleModal(LineModal):
@@ -26,6 +27,7 @@ class SavePointNameModal(LineModal):
     HEADING = "Save the chapter as it is now"
     PLACEHOLDER = "A name for it"
     REPLACES = True
+    EMPTY = NO_NAME
     NOTE = "A name that you used before replaces that save slot."
     LIMIT = LONGEST_LABEL
 
@@ -47,15 +49,22 @@ class NameModal(LineModal):
     PLACEHOLDER = "A name"
     REPLACES = True
     LIMIT = LONGEST_NAME
+    EMPTY = NO_NAME
 
 
-class FileModal(LineModal):
+class PathModal(LineModal):
+    """Ends with a path."""
+
+    LIMIT = 1_000
+    EMPTY = "Type a path first."
+
+
+class FileModal(PathModal):
     """Ends with the path of a file or a folder to import."""
 
     HEADING = "Import a file, or a folder of them"
     PLACEHOLDER = "Path, such as ~/cards"
     NOTE = "Each file is kept as it is. Cards and lorebooks: .json, .png, .jpg, .charx, .lorebook."
-    LIMIT = 1_000
     SAVE = "Import"
 
 
@@ -67,13 +76,12 @@ class ChapterFileModal(FileModal):
     NOTE = "A chapter that was exported (.json), or a chat of SillyTavern (.jsonl)."
 
 
-class ExportModal(LineModal):
+class ExportModal(PathModal):
     """Ends with the path of the file to write."""
 
     HEADING = "Export to a file"
     PLACEHOLDER = "Path that ends in .json, .png or .charx"
     NOTE = "The ending says the format. Nothing is written over."
-    LIMIT = 1_000
     SAVE = "Export"
 
 
@@ -84,3 +92,4 @@ class VariantModal(TitleModal):
     PLACEHOLDER = "Its name, such as grim"
     NOTE = "Letters, digits, spaces, - and _. It becomes the active one."
     LIMIT = LONGEST_VARIANT
+    EMPTY = NO_NAME

@@ -85,11 +85,13 @@ class ItemListReader:
 
     @property
     def title(self) -> str:
-        """The name of the list, who knows its items, and the outcome of the last command."""
+        """The name of the list, the outcome of the last command, and last who knows its items."""
         name = str(self.shown).capitalize() + (" of the book" if self.is_wide else "")
         who = self._knower
-        known = f", as {who.value} {self._session().name_of(who)} knows them" if who is not None else ""
-        return name + known + (f" · {self._outcome}" if self._outcome else "")
+        known = f"as {who.value} {self._session().name_of(who)} knows them" if who is not None else ""
+        if not self._outcome:
+            return ", ".join(filter(None, (name, known)))
+        return " · ".join(filter(None, (name, self._outcome, known)))
 
     def count(self, work: str) -> str:
         """Return how many items show and are marked, and the running work."""
@@ -148,7 +150,7 @@ class ItemListReader:
         if not self.wanted.has(row):
             return ", hidden by the filter (f)"
         if self._knower is not None and self._knower not in item.label:
-            return f", not known to {self._session().name_of(self._knower)} (F12)"
+            return ", hidden by the view (F12)"
         is_found = found([row], own, self.wanted, self._knower, self._field.value)
         return "" if is_found else ", hidden by the search (/)"
 

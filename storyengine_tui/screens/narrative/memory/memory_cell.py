@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Final
 
-from textual import getters, on
+from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -84,6 +84,8 @@ class MemoryCell(Vertical):
 
     can_correct: var[bool] = var(False, init=False, bindings=True)
     """Whether a correction can be stored now."""
+    refused_acts: var[frozenset[str]] = var(frozenset(), init=False, bindings=True)
+    """Acts on memory that the chapter refuses now; their keys are dimmed."""
 
     _forms = getters.query_one("#memory-forms", PanelSwitcher)
 
@@ -294,11 +296,22 @@ class MemoryCell(Vertical):
         match action:
             case "leave_search":
                 return self._search.has_focus
-            case "search" if self._search.has_focus:
+            case "search" | "correct" if self._search.has_focus:
                 return False
             case "show" if parameters[0] in set(BankList):
                 return self.keeps_bank
             case "correct" if not self.can_correct:
                 return False
+            case "revise" if parameters[0] in self.refused_acts:
+                return None if self.reader.can(action, parameters) else False
             case _:
                 return self.reader.can(action, parameters)
+
+    def on_key(self, event: events.Key) -> None:
+        """Post the act of a dimmed key, so that the page says why it is refused."""
+        active = self.screen.active_bindings.get(event.key)
+        if active is None or active.node is not self or active.enabled:
+            return
+        for act in self.refused_acts:
+            if active.binding.action == f"revise('{act}')":
+                self.action_revise(act)

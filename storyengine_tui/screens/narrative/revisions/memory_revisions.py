@@ -88,8 +88,14 @@ class MemoryRevisions:
 
     def _why_not(self, act: RevisionAct) -> str:
         """Return why it is refused now, whatever is chosen; empty when it is not."""
-        if self._reader.viewpoint:
-            return NOT_ALL
+        return NOT_ALL if self._reader.viewpoint else self._why_refused(act)
+
+    @property
+    def refused_acts(self) -> frozenset[str]:
+        """The commands that the chapter refuses now, on whichever block or line."""
+        return frozenset(act for act in RevisionAct if self._why_refused(act))
+
+    def _why_refused(self, act: RevisionAct) -> str:
         command = COMMANDS.get(act)
         if command is None:
             return ""

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import ErrorCode, SessionLockedError, StoryEngineError
 from core.engine.sync.paid_change import Decide, PaidChange
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
@@ -115,7 +115,7 @@ async def test_what_waits_is_kept_for_the_lock_that_is_held_at_last(scene: Scene
     await waiting.keep_waiting()
     waiting.first.is_kept = True
     waiting.first.has_ended.set()
-    await waiting.second.keep_at_end(waiting.snapshot, None)
+    await waiting.second.keep_after(SessionLockedError(), waiting.snapshot, None)
     assert [one.epoch for one in waiting.kept] == [scene.lease.epoch, scene.lease.epoch, 0]
 
 

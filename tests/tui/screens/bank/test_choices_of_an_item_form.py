@@ -26,7 +26,7 @@ async def test_the_end_of_the_program_asks_before_a_changed_choice_is_lost(deskt
         about.value = Slot.ORANGE.value
         await tab.press("ctrl+q")
         await tab.until(lambda: isinstance(tab.app.screen, ConfirmModal))
-        assert "choices are not stored" in " ".join(screen_text(tab.app).split())
+        assert "choices are not saved" in " ".join(screen_text(tab.app).split())
         await tab.press("escape")
         await tab.until(lambda: tab.app.screen is form)
         about.value = before

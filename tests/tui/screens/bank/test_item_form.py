@@ -35,7 +35,7 @@ async def test_an_item_of_every_kind_is_edited_stored_and_undone_and_one_of_the_
         screen.query_one("#about", Select).value = Slot.ORANGE.value
         screen.query_one("#is_over", Select).value = True
         await tab.press("ctrl+s")
-        await tab.said("Stored; u undoes it")
+        await tab.said("Saved; u undoes it")
         stored = await tab.stored(chosen.item.id.int)
         assert (stored.confidence, stored.decay_rate, stored.expires_at) == (0.9, 0.0, 40)
         assert stored.about is Slot.ORANGE
@@ -58,7 +58,7 @@ async def test_an_item_of_every_kind_is_edited_stored_and_undone_and_one_of_the_
         await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
         tab.app.screen.query_one("#sentiment", CappedTextArea).load_text("-0,5")
         await tab.press(*" Not [/yet].", "ctrl+s")
-        await tab.said("Stored; u undoes it")
+        await tab.said("Saved; u undoes it")
         stored = await tab.stored(4)
         assert (stored.text, stored.is_by_gm, stored.label, stored.sentiment) == (
             "Jonas has not been told. Not [/yet].",
@@ -95,7 +95,7 @@ async def test_an_item_of_every_kind_is_edited_stored_and_undone_and_one_of_the_
         for name, typed in (("attributes", "age: sixty [/x]"), ("exposure_desired", "0,75")):
             tab.app.screen.query_one(f"#{name}", CappedTextArea).load_text(typed)
         await tab.press("ctrl+s")
-        await tab.said("Stored; u undoes it")
+        await tab.said("Saved; u undoes it")
         stored = await tab.stored(1)
         assert stored.details == PersonDetails(
             relationship="her cousin",
@@ -121,7 +121,7 @@ async def test_an_item_of_every_kind_is_edited_stored_and_undone_and_one_of_the_
             await tab.until(lambda: sentence in str(refused.content))  # noqa: B023 - it is awaited here
         field.load_text("tobias [/x]; 00000005;")
         await tab.press("ctrl+s")
-        await tab.said("Stored; u undoes it")
+        await tab.said("Saved; u undoes it")
         quote = await tab.stored(10)
         assert isinstance(quote.details, QuoteDetails)
         assert [one.int for one in quote.details.data_item_ids] == [1, 5]

@@ -56,7 +56,7 @@ async def test_what_is_told_of_a_character_is_edited_line_by_line_or_refused_or_
         await pilot.press("tab", "end", *"; Kara", "ctrl+s")
         refused = screen.query_one("#refused", Static)
         await until(pilot, lambda: refused.display)
-        assert "Not stored" in str(refused.content)
+        assert "Not saved" in str(refused.content)
         assert screen.query_one("#aliases", LineField).text.endswith("; Kara")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))

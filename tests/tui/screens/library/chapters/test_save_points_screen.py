@@ -9,19 +9,20 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, DataTable, Input, Static
 
+from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.domain.story.save_point import SavePoint
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.chapters.save_points_screen import WHY_NOT_DELETED, SavePointsScreen
-from storyengine_tui.screens.library.shelf.title_modal import SavePointNameModal
+from storyengine_tui.screens.library.shelf.title_modal import NO_NAME, SavePointNameModal
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.key_line import KeyLine
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
 
 pytestmark = pytest.mark.anyio
 
@@ -201,9 +202,16 @@ async def test_a_slot_is_saved_and_what_is_refused_is_told_although_the_list_is_
 ) -> None:
     async with desktop.window(make_saved) as (pilot, app):
         points = app.workspace.require_engine().save_points
-        gate = Gate(points.keep)
+        stored = points.keep
+
+        async def keep(session_id: SessionId, label: str) -> SavePoint:
+            if label == "Bad":
+                raise IllegalCommandError("That name is refused.")
+            return await stored(session_id, label)
+
+        gate = Gate(keep)
         monkeypatch.setattr(points, "keep", gate)
-        for label in ("", "New"):
+        for label in ("Bad", "New"):
             screen = await shown(pilot)
             await until(pilot, lambda: rows(screen))  # noqa: B023
             await pilot.press("down", "k")
@@ -213,7 +221,7 @@ async def test_a_slot_is_saved_and_what_is_refused_is_told_although_the_list_is_
             await pilot.press("escape", "escape")
             await until(pilot, lambda: app.screen is app.chapter)
         gate.is_open.set()
-        await until(pilot, lambda: any("needs a name" in one.message for one in app._notifications))
+        await until(pilot, lambda: any("name is refused" in one.message for one in app._notifications))
         assert app.session is not None
         assert "New" in [slot.label for slot in await points.listed(app.session.id)]
 
@@ -273,7 +281,9 @@ async def test_a_chapter_without_slots_says_when_the_first_is_taken(desktop: Des
         await pilot.press("k")
         await until(pilot, lambda: isinstance(app.screen, SavePointNameModal))
         await pilot.press("enter")
-        await until(pilot, lambda: screen.query_one("#trouble", Banner).is_shown)
+        await until(pilot, lambda: NO_NAME in screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
         await app.close_everything()
 
 

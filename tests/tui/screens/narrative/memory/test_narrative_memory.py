@@ -287,10 +287,11 @@ async def test_both_views_show_what_is_stored_can_be_searched_and_copied(desktop
         await pilot.press("2")
         assert len(page.memory.view.matches) == page.memory_text.lower().count("canon")
         assert "/ Search" in foot(page)
+        assert "+ Correct" in foot(page)
         await pilot.press("slash", "z", "z")
         assert page.said("memory-found") == "not found"
-        # In the field / is a letter.
-        await page.until(lambda: "/ Search" not in foot(page))
+        # In the field / and + are letters.
+        await page.until(lambda: "/ Search" not in foot(page) and "+ Correct" not in foot(page))
 
         await pilot.press("escape", "y")
         assert json.loads(page.app.clipboard) == stored

@@ -143,7 +143,7 @@ async def test_what_was_typed_stays_when_it_cannot_be_stored_and_can_be_added_ag
         await dialog.write(SAID)
         for error in errors:
             dialog.add.press()
-            await page.until(lambda: dialog.refused == f"Not stored. {error}")  # noqa: B023 - awaited here
+            await page.until(lambda: dialog.refused == f"Not saved. {error}")  # noqa: B023 - awaited here
             assert (dialog.area.text, dialog.area.has_focus, dialog.add.disabled) == (SAID, True, False)
         dialog.add.press()  # No click: the sentence has moved the button, and it may not be laid out yet.
         await page.until(lambda: not dialog.is_open and SAID in page.memory_text)
@@ -263,7 +263,7 @@ async def test_a_text_that_no_longer_fits_is_shown_whole_and_refused_with_a_reas
         assert dialog.area.length == LONGEST_CORRECTION + 1
         await page.pilot.click("#add")
         await page.until(lambda: dialog.refused)
-        assert "Not stored" in dialog.refused
+        assert "Not saved" in dialog.refused
         assert dialog.area.length == LONGEST_CORRECTION + 1
 
 

@@ -33,7 +33,15 @@ from storyengine_tui.widgets.reading.memory_outline import (
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from storyengine_tui.widgets.reading.transcript_lines import SourcePos
 from tests.tui.engine_app import Desktop, make_active
-from tests.tui.rooms.chapter_page import DELTA, MEMORY, REPLIES, ChapterPage, chapter_page, session_page
+from tests.tui.rooms.chapter_page import (
+    DELTA,
+    MEMORY,
+    REPLIES,
+    ChapterPage,
+    chapter_page,
+    make_ended,
+    session_page,
+)
 from tests.tui.rooms.one_page import Gate
 from tests.tui.rooms.one_page import gate as gate
 
@@ -236,7 +244,7 @@ async def test_a_block_is_edited_or_left_and_lines_of_canon_are_pinned_and_struc
         dialog.query_one("#add").press()
         refused = dialog.query_one("#refused", Static)
         await page.until(lambda: refused.display)
-        assert "Not stored. That is not valid memory" in str(refused.content)
+        assert "Not saved. That is not valid memory" in str(refused.content)
         assert (area.text, area.has_focus) == ('{"x', True)
         area.load_text(json.dumps({**stored, "canon_locks": ["The gate is [/x] shut."]}))
         dialog.query_one("#add").press()
@@ -373,3 +381,14 @@ async def test_the_palette_offers_what_is_possible_and_begins_it_from_another_ta
         await pilot.press(*"other", "enter")
         await page.until(lambda: "A seal was in the boat." in page.memory_text)
         assert "Compare memory" in offered()
+
+
+async def test_an_ended_chapter_dims_the_keys_that_it_refuses_and_says_why(desktop: Desktop) -> None:
+    async with at_memory(desktop, prepare=make_ended) as (page, revising):
+        await revising.press_at("Prompts 1–2", "r")
+        why = page.session.why_not(Command.REBUILD_BLOCK)
+        assert why
+        await page.until(lambda: revising.said(why))
+        assert not isinstance(page.app.screen, RebuildModal)
+        enabled = {key: one.enabled for key, one in page.app.screen.active_bindings.items()}
+        assert [enabled[key] for key in ("r", "w", "equals_sign")] == [False, False, True]
