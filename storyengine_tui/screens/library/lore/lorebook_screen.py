@@ -205,11 +205,11 @@ class LorebookScreen(LorebookEditorScreen, NarrowingScreen[None]):
 
     # What is done with the entry under the cursor
 
-    @on(RowList.Chosen)
     def action_look(self) -> None:
         """Show the entry under the cursor, in a book that is only read."""
         self.action_open()
 
+    @on(RowList.Chosen)
     def action_open(self) -> None:
         """Edit the entry under the cursor."""
         entry = self._list.chosen
