@@ -70,7 +70,7 @@ async def test_what_is_saved_twice_at_once_is_stored_once_and_takes_no_more_text
 ) -> None:
     async with tab3(desktop, shown="4") as tab:
         before = len(await tab.bank.items(with_all=True))
-        for key, words, said in (("plus", "tab", "Added"), ("e", "shift+tab", "Stored")):
+        for key, words, said in (("plus", "tab", "Added"), ("e", "shift+tab", "Saved")):
             await tab.press(key)
             await tab.until(lambda: isinstance(tab.app.screen, AddItemModal | ItemModal))
             await tab.press(*"Dark", words, *"Mill")
