@@ -28,7 +28,7 @@ FOR_A_MOMENT: Final = ", which stores what was kept"
 """End of the label of a holder that is no window: it gives the lock back at once."""
 _ANSWER: Final = 10.0
 _TRIES: Final = 50
-"""How often the lock is tried while such a holder has it; `store_kept` ends after as many pauses."""
+"""Tries of the lock while such a holder has it; `store_kept` ends after as many pauses."""
 
 _TRY: Final = sql.SQL("LISTEN {}; SELECT pg_try_advisory_lock({})")
 """Two statements in one message to the server: listening costs no round trip."""
