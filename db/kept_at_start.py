@@ -13,6 +13,7 @@ from db.errors import LOAD, guarded
 from db.schema.migrate import is_current
 from db.store import PostgresStore
 from db.writes.unstored import chapters_in
+from db.writes.writer_lock import FOR_A_MOMENT
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ async def store_kept(store: PostgresStore, folder: Path, label: str) -> None:
         async with asyncio.timeout(_LONGEST):
             for session_id in await asyncio.to_thread(chapters_in, folder):
                 try:
-                    lease = await store.acquire(session_id, label)
+                    lease = await store.acquire(session_id, f"{label}{FOR_A_MOMENT}")
                 except StoryEngineError as error:  # also where it is a chapter of another database
                     log.info("what is kept of chapter %s waits: %s", session_id, error)
                     continue

@@ -53,7 +53,9 @@ class UnstoredCommits:
 
     def __init__(self, folder: Path | None, send: Send) -> None:
         self._folder: Final = folder
-        self._reserve: Final = None if folder is None else Reserve(folder.with_name(f"{folder.name}.reserve"))
+        self._reserve: Final = (
+            None if folder is None else Reserve(folder.with_name(f"{folder.name}.reserve"), folder)
+        )
         self._send: Final = send
         self._kept: dict[SessionId, dict[frozenset[ArtifactId], Path]] = {}
         """The last files of each chapter that this window wrote, by the calls in them, in their order."""

@@ -24,7 +24,11 @@ from db.reads.queries import missing
 from db.tables import SESSION
 from db.writes.change_listener import CHANNEL, QueueListener, notifications
 
+FOR_A_MOMENT: Final = ", which stores what was kept"
+"""End of the label of a holder that is no window: it gives the lock back at once."""
 _ANSWER: Final = 10.0
+_TRIES: Final = 50
+"""Tries of the lock while such a holder has it; `store_kept` ends after as many pauses."""
 
 _TRY: Final = sql.SQL("LISTEN {}; SELECT pg_try_advisory_lock({})")
 """Two statements in one message to the server: listening costs no round trip."""
@@ -99,7 +103,28 @@ class WriterLease:
 async def acquire(
     url: URL, session_id: SessionId, label: str, on_close: Callable[[WriterLease], None], queue: QueueListener
 ) -> WriterLease | WriterInfo:
-    """Acquire the lock, or return its holder; raise StorageError when the session does not exist."""
+    """Acquire the lock, or return its holder; raise StorageError when the session does not exist.
+
+    One that has it for a moment is waited for: taken for a window, it would lock out one that lost its
+    connection, or open a chapter for reading alone.
+    """
+    for _ in range(_TRIES):
+        found = await _tried(url, session_id, label, on_close, queue)
+        if isinstance(found, WriterLease) or label.endswith(FOR_A_MOMENT):
+            break
+        if not found.label.endswith(FOR_A_MOMENT):
+            break
+        await _pause()
+    return found
+
+
+async def _pause() -> None:
+    await asyncio.sleep(0.1)
+
+
+async def _tried(
+    url: URL, session_id: SessionId, label: str, on_close: Callable[[WriterLease], None], queue: QueueListener
+) -> WriterLease | WriterInfo:
     connection = await open_connection(url)
     try:
         if await _is_locked(connection, lock_key(session_id)):

@@ -19,15 +19,20 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Reserve:
-    """Files that hold nothing but room; `path` is the beginning of their names. Every method blocks."""
+    """Files that hold nothing but room; `path` is the beginning of their names. Every method blocks.
 
-    def __init__(self, path: Path) -> None:
+    Texts are written into `folder`, which is made with them: a full disk has no room for a directory either.
+    """
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self._folder: Final = folder
         self._files: Final = [path.with_name(f"{path.name}-{number}") for number in range(COUNT)]
 
     def fill(self) -> None:
         """Set aside what is missing; a disk without room for it is no error."""
         for file in self._files:
             try:
+                make_directory(self._folder)
                 if not file.exists():
                     # Compressed by a file system, a text of one letter would set no room aside.
                     write_privately(file, os.urandom(SIZE // 2).hex(), is_flushed=False)

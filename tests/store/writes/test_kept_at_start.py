@@ -1,6 +1,8 @@
 """What files keep is stored by the next start of any command, not only where its chapter is opened."""
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -8,10 +10,11 @@ import pytest
 from core.domain.ids import SessionId, new_uuid
 from core.domain.slot import Slot
 from core.storage.changes import Changes
-from core.storage.session_store import Lease
+from core.storage.session_store import Lease, WriterInfo
 from db.kept_at_start import store_kept, store_kept_before_copy
 from db.store import PostgresStore
-from tests.store.chapters import locked_session
+from db.writes import writer_lock
+from tests.store.chapters import locked_session, taken
 from tests.store.servers import plain_url
 from tests.store.writes.test_unstored_commits import called, fail, files, start
 
@@ -49,6 +52,60 @@ async def test_a_start_leaves_what_is_kept_to_the_window_that_has_the_chapter_op
         assert len(files(tmp_path)) == 1
         await store.commit(changes, lease)
         assert not files(tmp_path)
+        await lease.aclose()
+
+
+async def test_a_window_that_wants_its_chapter_waits_for_a_start_that_stores_what_is_kept_of_it(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the window would be locked out after an outage, or show a chapter that it may only read."""
+    async with start(url, tmp_path) as window, start(url, tmp_path) as beside:
+        changes, lease = await kept(window)
+        await lease.aclose()
+        is_storing, may_store = asyncio.Event(), asyncio.Event()
+        send = beside._unstored._send
+
+        async def wait(write: Any) -> Any:
+            is_storing.set()
+            await may_store.wait()
+            return await send(write)
+
+        monkeypatch.setattr(beside._unstored, "_send", wait)
+        storing = asyncio.create_task(store_kept(beside, tmp_path, "a start"))
+        await is_storing.wait()
+
+        async def pause() -> None:
+            may_store.set()
+            await storing
+
+        monkeypatch.setattr(writer_lock, "_pause", pause)
+        try:
+            acquired = await window.acquire(changes.session_id, "a window")
+        finally:
+            may_store.set()
+            await storing
+        assert not isinstance(acquired, WriterInfo)
+        await acquired.aclose()
+        assert list(await window.log(changes.session_id)) == list(changes.events)
+
+
+async def test_a_second_start_does_not_wait_for_one_that_stores_what_is_kept(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def pause() -> None:
+        pytest.fail("it waited")
+
+    monkeypatch.setattr(writer_lock, "_pause", pause)
+    async with start(url, tmp_path) as store, start(url, tmp_path) as beside:
+        changes, lease = await kept(store)
+        await lease.aclose()
+        label = f"a start{writer_lock.FOR_A_MOMENT}"
+        [kept_file] = files(tmp_path)
+        kept_file.rename(hidden := tmp_path.with_name("hidden.json"))
+        lease = await taken(store, changes.session_id, label)
+        hidden.rename(kept_file)
+        await store_kept(beside, tmp_path, "another start")
+        assert files(tmp_path) == [kept_file]
         await lease.aclose()
 
 

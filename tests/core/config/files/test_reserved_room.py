@@ -21,11 +21,12 @@ def names(folder: Path) -> list[str]:
 @pytest.fixture
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reserve:
     """Return a reserve that was filled before its disk was full."""
-    made = Reserve(tmp_path / "room")
+    made = Reserve(tmp_path / "room", tmp_path / "kept")
     made.fill()
     assert names(tmp_path) == ["room-0", "room-1"]
-    assert all(one.stat().st_size == SIZE for one in tmp_path.iterdir())
+    assert all(one.stat().st_size == SIZE for one in tmp_path.glob("room-*"))
     monkeypatch.setattr(reserve, "write_privately", full)
+    monkeypatch.setattr(Path, "mkdir", full)
     return made
 
 
