@@ -11,6 +11,7 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -189,8 +190,12 @@ class UnstoredCommits:
 
 def chapters_in(folder: Path) -> list[SessionId]:
     """Return the chapters of which a folder keeps something; blocking."""
-    names = (file.name for file in folder.glob("*.json") if _NAME.fullmatch(file.name))
-    return [SessionId(UUID(name)) for name in sorted({name.partition(".")[0] for name in names})]
+    found = set[SessionId]()
+    for file in folder.glob("*.json"):
+        if _NAME.fullmatch(file.name):
+            with suppress(ValueError):  # a name of as many letters that is no id
+                found.add(SessionId(UUID(file.name.partition(".")[0])))
+    return sorted(found)
 
 
 def _read(file: Path) -> _Kept | None:

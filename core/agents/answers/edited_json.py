@@ -4,8 +4,11 @@ import json
 from math import isinf
 
 from core.domain.errors import IllegalCommandError
+from core.text.cleaning import clean_line
+from core.text.graphemes import head
 
 _NOT_VALID = "That is not valid memory:"
+_LONGEST_NAME = 40
 
 
 def require_object(text: str) -> None:
@@ -14,7 +17,9 @@ def require_object(text: str) -> None:
     A repair of the GM's text could leave out words without a sign.
     """
     try:
-        value = json.loads(text, parse_float=_float, parse_int=_int, parse_constant=_refuse)
+        value = json.loads(
+            text, parse_float=_float, parse_int=_int, parse_constant=_refuse, object_pairs_hook=_object
+        )
     except json.JSONDecodeError as error:
         place = f"line {error.lineno:,}, column {error.colno:,}"
         raise IllegalCommandError(f"{_NOT_VALID} from {place} on it is not JSON ({error.msg}).") from error
@@ -22,6 +27,17 @@ def require_object(text: str) -> None:
         raise IllegalCommandError(f"{_NOT_VALID} it has too many lists inside each other.") from error
     if not isinstance(value, dict):
         raise IllegalCommandError(f"{_NOT_VALID} all of it has to be one object ({{…}}).")
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return an object; of a name that stands twice the first value would be lost without a sign."""
+    made = dict[str, object]()
+    for name, value in pairs:
+        if name in made:
+            shown = head(clean_line(name), _LONGEST_NAME)
+            raise IllegalCommandError(f"{_NOT_VALID} “{shown}” stands twice in one object.")
+        made[name] = value
+    return made
 
 
 def _float(digits: str) -> float:

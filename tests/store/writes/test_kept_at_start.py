@@ -118,10 +118,11 @@ async def test_what_is_kept_of_a_chapter_of_another_database_waits_and_holds_up_
         [file] = files(tmp_path)
         foreign = tmp_path / file.name.replace(str(changes.session_id), str(SessionId(new_uuid())))
         early = tmp_path / file.name.replace(str(changes.session_id), "00000000-0000-7000-8000-000000000001")
-        for other in (foreign, early):
+        no_id = tmp_path / file.name.replace(str(changes.session_id), "-" * 36)
+        for other in (foreign, early, no_id):
             other.write_text(file.read_text())
         await store_kept(store, tmp_path, "a start")
-        assert set(files(tmp_path)) == {foreign, early}
+        assert set(files(tmp_path)) == {foreign, early, no_id}
 
 
 @pytest.mark.parametrize("is_older", [False, True], ids=["of this schema", "of an older one"])

@@ -82,6 +82,17 @@ async def test_a_value_that_no_store_takes_is_refused_also_in_a_part_of_another_
         assert refused.value.message == f"That is not valid memory: {said}"
 
 
+@pytest.mark.anyio
+async def test_a_name_that_stands_twice_is_refused_since_its_first_value_would_be_lost() -> None:
+    async with played() as session:
+        [*_, block] = await session.reads.memory_blocks()
+        edited = json.dumps({**block.payload}).replace(
+            '"canon_locks"', '"canon_locks": ["Lost."], "canon_locks"'
+        )
+        with pytest.raises(IllegalCommandError, match="“canon_locks” stands twice in one object"):
+            await session.takes.edit_block(CHUNK, edited)
+
+
 def test_numbers_names_and_long_texts_are_told_in_plain_words() -> None:
     wrong = {
         "memory_type": "lock",
