@@ -112,7 +112,13 @@ def test_tab_1() -> None:
 def test_titles() -> None:
     assert title_from(" Mine ", "chapter", "world") == "Mine"
     assert title_from("", "one two three four five six seven eight nine", "w") == (
+        "one two three four five six seven eight…"
+    )
+    assert title_from("", "one two three four five six seven eight", "") == (
         "one two three four five six seven eight"
+    )
+    assert title_from("", " ".join(["fifteenletters,"] * 8), "") == (
+        "fifteenletters, fifteenletters, fifteenletters…"
     )
     assert title_from("", " \n", "the world") == "the world"
     assert title_from("", "", "") == "Untitled chapter"
