@@ -45,7 +45,7 @@ from storyengine_tui.screens.models.settings_file import (
 NO_SESSION = SessionId(UUID(int=0))
 """Session of a test call where no chapter is open; it is not stored."""
 RECORD_SECONDS = 3.0
-"""How long the page waits until a test call is stored."""
+"""Longest wait of the page until a test call is stored."""
 LONGEST_SHOWN = 60
 OVERRIDES = ("PROFILE", "PROVIDER", "BASE_URL", "MODEL", "API_KEY")
 
