@@ -148,3 +148,9 @@ def test_the_limits_of_a_new_session() -> None:
 )
 def test_a_time_has_a_zone_and_a_year_that_every_zone_can_show(time: datetime, is_fine: bool) -> None:
     assert is_storable_time(time) is is_fine
+
+
+def test_the_name_of_a_file_has_no_ellipsis_of_a_title_that_was_cut() -> None:
+    title = title_from("", "one two three four five six seven eight nine", "")
+    assert file_name(f"{title} (branch)") == "one two three four five six seven eight (branch)"
+    assert file_name(title) == "one two three four five six seven eight"
