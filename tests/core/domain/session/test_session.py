@@ -17,6 +17,7 @@ from core.domain.session.limits import (
 )
 from core.domain.session.session import Tab1Inputs, title_from
 from core.domain.slot import Slot, first_slots, slot_after
+from core.exchange.chapter_file import file_name
 from tests.core.values.sessions import TAB1, session
 
 # --- slots ----------------------------------------------------------------------------------------
