@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.text.graphemes import head
 
-_UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*]+')
+_UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*…]+')
 _AROUND = " .,;:-–—…"
 """Stripped from both ends of a name: what file systems drop, and punctuation of a cut sentence."""
 _RESERVED = re.compile(r"(?i)^(con|prn|aux|nul|com\d|lpt\d)$")

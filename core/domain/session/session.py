@@ -15,7 +15,7 @@ from core.domain.session.limits import Limits
 from core.domain.session.profile import NO_PROFILE, Profile, Profiles
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot, first_slots, slot_after
-from core.text.graphemes import head
+from core.text.graphemes import head, without_cut_word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,14 +171,17 @@ class SessionSummary:
 
 
 def title_from(session_title: str, chapter: str, world: str) -> str:
-    """Return the title to show: the GM's, else the first words of chapter or world."""
+    """Return the title to show: the GM's, else the first whole words of chapter or world, with “…” if cut."""
     if session_title.strip():
         return session_title.strip()
     for text in (chapter, world):
         words = text.split()
         if words:
             title = " ".join(words[:8])
-            return title if len(title) <= 60 else head(title, 59) + "…"
+            if len(title) <= 60 and len(words) <= 8:
+                return title
+            kept = head(title, 59)
+            return (without_cut_word(kept, title) or kept).rstrip(" ,;:.–—…") + "…"
     return "Untitled chapter"
 
 

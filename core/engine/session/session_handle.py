@@ -189,8 +189,9 @@ class SessionHandle(OpenSession):
                 raise ValueError("a test call is given up as soon as it has failed")
 
     async def record_test_call(self, test: TestCallRequest, result: CallResult) -> None:
-        """Store the provenance of a test call."""
-        await self._writer.apply(lambda _: record_of_test_call(test, result, self._clock()))
+        """Store the provenance of a test call, which was paid for: it outlives an unreachable store."""
+        self._writer.require_writer()
+        await self._writer.apply_paid(lambda _: record_of_test_call(test, result, self._clock()))
 
     async def end_chapter(self) -> None:
         """End the chapter, after a last summary if one is needed."""

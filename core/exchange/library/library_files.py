@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 from typing import Final
 
@@ -30,18 +30,18 @@ async def read_file(file: Path, most: int) -> bytes:
         raise FileRefusedError(f"{file} cannot be read ({error.strerror or error}).") from error
 
 
-def files_in(paths: Iterable[Path]) -> list[Path]:
-    """Return the files among `paths` and those in its folders that may be of the library, in order.
+def files_in(paths: Iterable[Path], endings: Set[str] = ENDINGS) -> list[Path]:
+    """Return the files among `paths`, and those in its folders with one of these endings, in order.
 
     Raises FileRefusedError for folders with too many of them.
     """
-    found = [file for path in paths for file in _files_of(path)]
+    found = [file for path in paths for file in _files_of(path, endings)]
     if len(found) > MOST_FILES:
         raise FileRefusedError(f"There are more than {MOST_FILES:,} files; nothing was imported.")
     return found
 
 
-def _files_of(path: Path) -> Iterator[Path]:
+def _files_of(path: Path, endings: Set[str]) -> Iterator[Path]:
     if not os.path.isdir(path):  # False, and not an error, for a name that no file can have
         yield path
         return
@@ -49,7 +49,7 @@ def _files_of(path: Path) -> Iterator[Path]:
     for folder, folders, names in os.walk(path):
         folders.sort()
         for name in sorted(names):
-            if Path(name).suffix.lower() in ENDINGS:
+            if Path(name).suffix.lower() in endings:
                 yield Path(folder, name)
 
 

@@ -44,6 +44,8 @@ from storyengine_tui.screens.models.settings_file import (
 
 NO_SESSION = SessionId(UUID(int=0))
 """Session of a test call where no chapter is open; it is not stored."""
+RECORD_SECONDS = 3.0
+"""Longest wait of the page until a test call is stored."""
 LONGEST_SHOWN = 60
 OVERRIDES = ("PROFILE", "PROVIDER", "BASE_URL", "MODEL", "API_KEY")
 
@@ -312,7 +314,10 @@ async def _record(session: SessionHandle | None, test: TestCallRequest, result: 
     if session.is_read_only:
         return "This test is not recorded: another window writes in this chapter."
     try:
-        await session.record_test_call(test, result)
+        # The record goes on in a task of its own: the GM need not wait for a database that is away.
+        await asyncio.wait_for(session.record_test_call(test, result), RECORD_SECONDS)
+    except TimeoutError:
+        return "This test is recorded as soon as the database takes it."
     except StoryEngineError as error:
         return f"This test is not recorded: {error.message}"
     return ""

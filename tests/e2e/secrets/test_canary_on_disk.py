@@ -291,7 +291,7 @@ async def test_a_key_that_is_typed_for_the_keyring_is_kept_there_and_shown_nowhe
     async with aviary(here, tmp_path) as cage:
         (tmp_path / "kept_ring.py").write_text(KEPT_RING)
         command = (PROGRAM, "model", "key")
-        for ring, end in (("Locked", "no keyring"), ("Ring", "Stored in the keyring")):
+        for ring, end in (("Locked", "no keyring"), ("Ring", "Saved in the keyring")):
             environment = {**cage.unplanted, "PYTHON_KEYRING_BACKEND": f"kept_ring.{ring}"}
             with GameMaster(here, environment, program=command, size=Size(120, 24)) as window:
                 window.type_hidden("Key", KEY)

@@ -73,9 +73,9 @@ def test_a_key_is_stored_for_the_account_that_is_named(
     from pydantic import SecretStr
 
     monkeypatch.setattr(model, "ask_hidden", lambda *_, **__: SecretStr(KEY))
-    assert said("key", "work") == "Stored in the keyring for the account work.\n"
-    assert said("key") == "Stored in the keyring for the profile local.\n"
-    assert said("key", "--profile", "staging") == "Stored in the keyring for the profile staging.\n"
+    assert said("key", "work") == "Saved in the keyring for the account work.\n"
+    assert said("key") == "Saved in the keyring for the profile local.\n"
+    assert said("key", "--profile", "staging") == "Saved in the keyring for the profile staging.\n"
     assert "Every profile uses the same key of an account" in said("key", "work", "--profile", "staging")
     assert {user for _, user in ring.stored} == {"account:work", "local", "staging"}
 

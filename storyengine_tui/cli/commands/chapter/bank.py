@@ -218,7 +218,7 @@ async def edit(
             **given(name=name, text=text, importance=importance, confidence=confidence, sentiment=sentiment),
         )
         await bank.edit(found, changed)
-    say(f"Stored: {shown_id(found.id)}.")
+    say(f"Saved: {shown_id(found.id)}.")
 
 
 async def _details(bank: Bank, item: Item, over: bool | None, proves: str | None) -> Details:

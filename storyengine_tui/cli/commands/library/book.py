@@ -68,7 +68,7 @@ async def edit(
         books = catalog.library.books
         found = await books.find(name)
         saved = await books.save(replace(found, **given(title=title, author=author, description=description)))
-    say(f"Stored “{saved.title}”.")
+    say(f"Saved “{saved.title}”.")
 
 
 @command(app)

@@ -101,4 +101,4 @@ async def key_(
     key = ask_hidden("Key", otherwise=f"Start it at a terminal, or set {variable}.")
     await asyncio.to_thread(store_api_key, account, key)
     whose = f"account {account.name}" if account.name else f"profile {profile}"
-    say(f"Stored in the keyring for the {whose}.")
+    say(f"Saved in the keyring for the {whose}.")

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.domain.clock import utc_now
-from core.exchange.arrivals import Arrival, ArrivalKind, arrival_of, dropped_paths, typed_paths
-from core.exchange.library.library_files import LARGEST_CHAPTER, NO_FILE, files_in, read_file
+from core.domain.errors import StorageError
+from core.exchange.arrivals import CHAT_ENDING, Arrival, ArrivalKind, arrival_of, dropped_paths, typed_paths
+from core.exchange.library.library_files import ENDINGS, LARGEST_CHAPTER, NO_FILE, files_in, read_file
 from core.exchange.session_export import ImportRefusedError
 from core.library.refusal import LARGEST_FILE, FileRefusedError
+from core.text.cleaning import clean_line
 from core.text.numbers import counted
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.shared.list_screen import ListScreen
@@ -66,7 +68,7 @@ class DropImport:
 
     async def _look_at_files(self, paths: Sequence[Path]) -> None:
         """Offer files, and those in folders, for import."""
-        files = await asyncio.to_thread(files_in, paths)
+        files = await asyncio.to_thread(files_in, paths, ENDINGS | {CHAT_ENDING})
         if len(files) == 1:
             content = await read_file(files[0], LARGEST_CHAPTER)
             self._offer(await self._arrived(content, files[0].name))
@@ -201,14 +203,21 @@ async def import_each(
     """Import each file as a whole or not at all; return what became of them, in one line.
 
     `take` returns whether a file is new, and whether its card makes claims that were not taken; files
-    of more than `most` bytes are refused.
+    of more than `most` bytes are refused. Raises StorageError, which says what was taken before it.
     """
     taken, known, claims, refused = 0, 0, 0, list[str]()
-    for file in files:
+    for index, file in enumerate(files):
         try:
             is_new, has_claims = await take(await read_file(file, most), file.name)
         except (FileRefusedError, ImportRefusedError) as error:
             refused.append(error.message)
+        except StorageError as error:
+            done = outcome_of(taken, known, claims, refused)
+            rest = (
+                f"{done}. {counted(len(files) - index, 'file')} from {clean_line(file.name)} on not imported"
+            )
+            message = f"{rest}: {error.message}"
+            raise StorageError(error.code, message, error.hint, is_transient=error.is_transient) from error
         else:
             taken, known, claims = taken + is_new, known + (not is_new), claims + has_claims
     return outcome_of(taken, known, claims, refused)

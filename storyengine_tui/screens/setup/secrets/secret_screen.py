@@ -14,6 +14,7 @@ from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.screens.setup.secrets.secrets_view import (
     TypedSecret,
     find,
+    first_words,
     known_line,
     room_for,
     seeing_line,
@@ -204,6 +205,7 @@ class SecretScreen(AutosavedScreen):
             self._say_unsaved(error)
             return
         self._kept.forget()
+        self.notify(f"Secret {self._number} is added: “{first_words(self._text.text)}”.", markup=False)
         self.dismiss()
 
     # Leaving

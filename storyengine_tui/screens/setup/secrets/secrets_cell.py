@@ -45,6 +45,8 @@ class SecretsCell(Vertical):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.view: SetupView | None = None
+        self._count = 0
+        self._has_new = False
 
     def compose(self) -> ComposeResult:
         """Compose the heading and the list."""
@@ -52,7 +54,7 @@ class SecretsCell(Vertical):
         yield GuardedOptionList(id="secret-list", markup=False, compact=True)
 
     def show(self, view: SetupView) -> None:
-        """Show the secrets of a session; the cursor stays on its row."""
+        """Show the secrets of a session; the cursor stays on its row, or goes to the one that was added."""
         before, self.view = self.view, view
         self.display = bool(view.secrets)
         if before is not None and before.secret_facts == view.secret_facts:
@@ -64,7 +66,20 @@ class SecretsCell(Vertical):
         )
         if view.secrets:
             self._list.highlighted = min(row or 0, len(view.secrets) - 1)
+        is_same = before is not None and before.session.id == view.session.id
+        self._has_new = is_same and len(view.secrets) > self._count
+        self._count = len(view.secrets)
+        if self._has_new:
+            self._list.highlighted = len(view.secrets) - 1
+            # The editor of the secret is in front, and a list that was empty has no place yet.
+            self.call_after_refresh(self.scroll_visible, animate=False)
         self.refresh_bindings()
+
+    def on_resize(self) -> None:
+        """Bring an added secret into view, for which the cell has grown."""
+        if self._has_new:
+            self._has_new = False
+            self.call_after_refresh(self.scroll_visible, animate=False)
 
     @property
     def _number(self) -> int:

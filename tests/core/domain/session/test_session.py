@@ -17,6 +17,7 @@ from core.domain.session.limits import (
 )
 from core.domain.session.session import Tab1Inputs, title_from
 from core.domain.slot import Slot, first_slots, slot_after
+from core.exchange.chapter_file import file_name
 from tests.core.values.sessions import TAB1, session
 
 # --- slots ----------------------------------------------------------------------------------------
@@ -112,7 +113,13 @@ def test_tab_1() -> None:
 def test_titles() -> None:
     assert title_from(" Mine ", "chapter", "world") == "Mine"
     assert title_from("", "one two three four five six seven eight nine", "w") == (
+        "one two three four five six seven eight…"
+    )
+    assert title_from("", "one two three four five six seven eight", "") == (
         "one two three four five six seven eight"
+    )
+    assert title_from("", " ".join(["fifteenletters,"] * 8), "") == (
+        "fifteenletters, fifteenletters, fifteenletters…"
     )
     assert title_from("", " \n", "the world") == "the world"
     assert title_from("", "", "") == "Untitled chapter"
@@ -142,3 +149,9 @@ def test_the_limits_of_a_new_session() -> None:
 )
 def test_a_time_has_a_zone_and_a_year_that_every_zone_can_show(time: datetime, is_fine: bool) -> None:
     assert is_storable_time(time) is is_fine
+
+
+def test_the_name_of_a_file_has_no_ellipsis_of_a_title_that_was_cut() -> None:
+    title = title_from("", "one two three four five six seven eight nine", "")
+    assert file_name(f"{title} (branch)") == "one two three four five six seven eight (branch)"
+    assert file_name(title) == "one two three four five six seven eight"

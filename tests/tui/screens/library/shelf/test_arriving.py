@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Static
 
+from core.domain.errors import ErrorCode, StorageError
 from core.engine.engine import Engine
 from core.exchange.library.library_files import read_file
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
@@ -103,6 +104,36 @@ async def test_a_folder_and_several_files_are_asked_about_once_and_each_is_taken
         assert heading(done) == "2 imported; 1 refused (c.json holds no card, lorebook or chapter.)"
         assert app.engine is not None
         assert len(await app.engine.library.characters.listed()) == 1
+
+
+async def test_chats_and_chapters_in_a_folder_are_offered_as_single_files_are(
+    desktop: Desktop, tmp_path: Path
+) -> None:
+    (tmp_path / "a.json").write_bytes(text_of(V3))
+    (tmp_path / "Late.jsonl").write_text("\n".join(map(json.dumps, CHAT)))
+    async with desktop.window(draft) as (pilot, app):
+        await shelf(pilot, "3", CastScreen)
+        await paste(pilot, str(tmp_path))
+        assert "Import 2 files?" in question(app.screen)
+        assert app.engine is not None
+        await confirm(pilot, CastScreen)
+        assert "Late" in [one.title for one in await app.engine.sessions()]
+
+
+async def test_a_storage_failure_says_which_files_were_taken_and_where_it_ended(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.json", "b.json", "c.json")]
+    for file in files:
+        file.write_bytes(b"{}")
+
+    async def take(_: bytes, name: str) -> tuple[bool, bool]:
+        if name == "b.json":
+            raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, "The disk is full.", is_transient=False)
+        return True, False
+
+    with pytest.raises(StorageError) as failed:
+        await arriving.import_each(files, take)
+    assert failed.value.message == ("1 imported. 2 files from b.json on not imported: The disk is full.")
+    assert not failed.value.is_transient
 
 
 async def test_what_was_confirmed_is_imported_although_the_list_is_left_at_once(
