@@ -70,7 +70,7 @@ OTHER_WORDS = {
     "storyengine_tui/widgets/dialogs": r"\bdrafts?\b",
 }
 """What is not said in these folders: each thing has one word (docs/architecture.md)."""
-BEGINS_OTHERWISE = re.compile(r"""(?:\bsay\(f?|\breturn f?)["'](?:Stored|Line stored)\b""")
+BEGINS_OTHERWISE = re.compile(r"""(?:\bsay\(f?|\breturn f?)["']Stored\b""")
 """An answer to a command by which the GM saves something: what comes of it is “saved”."""
 _CODE = re.compile(r"\{[^{}\n]*\}")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")

@@ -30,12 +30,12 @@ def require_object(text: str) -> None:
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return an object; of a name that stands twice the first value would be lost without a sign."""
+    """Return an object; a name that it has twice would lose its first value without a sign."""
     made = dict[str, object]()
     for name, value in pairs:
         if name in made:
             shown = head(clean_line(name), _LONGEST_NAME)
-            raise IllegalCommandError(f"{_NOT_VALID} “{shown}” stands twice in one object.")
+            raise IllegalCommandError(f"{_NOT_VALID} one object has “{shown}” twice.")
         made[name] = value
     return made
 

@@ -196,7 +196,7 @@ def _told(event: Event) -> str:
         return f"Secret {event.reveals} revealed"
     words = counted(word_count(event.text), "word")
     if event.role is Role.SYSTEM:
-        return f"Line saved, {words}"
+        return f"Line stored, {words}"
     repeated = f"; it repeats {event.repeats}" if event.repeats else ""
     return f"{event.prompt_index}) stored, {words} in reply{repeated}"
 

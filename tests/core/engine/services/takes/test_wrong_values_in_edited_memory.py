@@ -89,7 +89,7 @@ async def test_a_name_that_stands_twice_is_refused_since_its_first_value_would_b
         edited = json.dumps({**block.payload}).replace(
             '"canon_locks"', '"canon_locks": ["Lost."], "canon_locks"'
         )
-        with pytest.raises(IllegalCommandError, match="“canon_locks” stands twice in one object"):
+        with pytest.raises(IllegalCommandError, match="one object has “canon_locks” twice"):
             await session.takes.edit_block(CHUNK, edited)
 
 
