@@ -223,7 +223,7 @@ async def test_the_list_shows_what_was_played_last_first(store: SessionStore) ->
     assert [line.id for line in listed] == [new.id, old.id, blank.id]
     assert [line.title for line in listed] == [
         "Named",
-        "At the gate a guard waits for nobody",
+        "At the gate a guard waits for nobody…",
         "Untitled chapter",
     ]
     assert [line.draft_count for line in listed] == [0, 0, 0]
