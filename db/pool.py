@@ -25,7 +25,7 @@ class Pool:
         self._lent += 1
         try:
             connection = await self.engine.connect()
-        except BaseException:
+        except BaseException:  # cancelled too: it would count as lent
             self._returned()
             raise
         try:

@@ -152,7 +152,7 @@ class FurtherChapter(RandomChapter):
             self.partials += 1
 
     async def _continue(self) -> None:
-        """Have the newest reply continued."""
+        """Ask for more of the newest reply."""
         if (label := self._newest_label()) is not None:
             self.model.continued = label
             await self._try(self.session.takes.continue_reply)

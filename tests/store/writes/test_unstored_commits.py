@@ -225,9 +225,8 @@ async def test_commits_that_wait_behind_each_other_are_stored_whole_in_their_ord
         await lease.aclose()
 
 
-async def test_of_two_commits_that_are_kept_at_once_each_is_known_until_it_is_stored(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def held_writing(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """Hold up each writing of a file; return what is set once one is written, and what lets it end."""
     is_writing, may_end = threading.Event(), threading.Event()
 
     def write(_: Reserve, file: Path, text: str) -> None:
@@ -236,6 +235,13 @@ async def test_of_two_commits_that_are_kept_at_once_each_is_known_until_it_is_st
         write_privately(file, text)
 
     monkeypatch.setattr(Reserve, "write_privately", write)
+    return is_writing, may_end
+
+
+async def test_of_two_commits_that_are_kept_at_once_each_is_known_until_it_is_stored(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_writing, may_end = held_writing(monkeypatch)
     async with start(url, tmp_path) as store:
         session, lease = await locked_session(store)
         first = turn(session)
@@ -258,14 +264,7 @@ async def test_of_two_commits_that_are_kept_at_once_each_is_known_until_it_is_st
 async def test_a_commit_that_is_stored_while_it_is_still_being_kept_leaves_no_file(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    is_writing, may_end = threading.Event(), threading.Event()
-
-    def write(_: Reserve, file: Path, text: str) -> None:
-        is_writing.set()
-        may_end.wait()
-        write_privately(file, text)
-
-    monkeypatch.setattr(Reserve, "write_privately", write)
+    is_writing, may_end = held_writing(monkeypatch)
     async with start(url, tmp_path) as store:
         session, lease = await locked_session(store)
         changes = turn(session)
