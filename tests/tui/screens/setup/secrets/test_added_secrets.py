@@ -6,14 +6,27 @@ from typing import Any
 import pytest
 from textual.widgets import OptionList
 
+from core.domain.audience import EVERYONE
+from core.domain.story.secret import Secret
 from core.engine.engine import Engine
-from tests.tui.engine_app import Desktop, make_active, screen_text, until
+from tests.tui.engine_app import Desktop, make_active, make_draft, screen_text, until
 from tests.tui.screens.setup.secrets.test_secrets import cell_of, make_played, rows, secret_begun
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize(("made", "number"), [(make_active, 1), (make_played, 3)])
+async def make_full(engine: Engine) -> None:
+    """Store a draft with as many secrets as the list has rows: with one more it stays as high."""
+    secrets = tuple(
+        Secret(number=number, text=f"Secret number {number}", known_by=EVERYONE) for number in range(1, 7)
+    )
+    session = await engine.open(await make_draft(engine))
+    await session.scene.edit_secrets(secrets)
+    await session.wait(await session.lock())
+    await session.aclose()
+
+
+@pytest.mark.parametrize(("made", "number"), [(make_active, 1), (make_played, 3), (make_full, 7)])
 async def test_an_added_secret_is_told_and_shown_in_a_small_terminal(
     desktop: Desktop, made: Callable[[Engine], Any], number: int
 ) -> None:
