@@ -48,14 +48,12 @@ described() {
 }
 
 find_python() {
-    for candidate in ${PYTHON:+"$PYTHON"} python3.13 python3.12 python3.11 python3 python; do
-        if is_supported "$candidate"; then
-            base_of "$candidate"
-            return
-        fi
-    done
-    fail "Story Engine needs Python 3.11, 3.12 or 3.13, and none was found on the PATH." \
-        "Install one, or name it: make PYTHON=/path/to/python3.13 …"
+    if [ -n "${PYTHON:-}" ]; then
+        base_of "$PYTHON"
+        return
+    fi
+    tools/find_python.sh || fail "Story Engine needs Python 3.11, 3.12 or 3.13 with its module venv, and found none on the PATH." \
+        "On Debian and Ubuntu the package python3-venv adds it. Or name one: make PYTHON=/path/to/python3.13 …"
 }
 
 has_libraries() {
