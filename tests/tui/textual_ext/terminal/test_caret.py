@@ -35,6 +35,15 @@ async def test_the_cursor_is_in_the_panel_that_shows_after_a_prompt_is_sent_and_
         assert app.cursor_position == caret(app)
 
 
+async def test_the_cursor_is_behind_a_text_that_waits_in_its_panel_after_a_restart(desktop: Desktop) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        await pilot.press(*"Who?")
+    async with desktop.window() as (_, app):
+        field = app.focused
+        assert isinstance(field, CappedTextArea)
+        assert app.cursor_position == field.content_region.offset + Offset(len("Who?"), 0)
+
+
 async def test_the_cursor_follows_a_field_that_the_window_moves(desktop: Desktop) -> None:
     async with desktop.window(make_active) as (pilot, app):
         before = caret(app)
