@@ -66,7 +66,7 @@ def _place_text(name: str, recency: int | None, relevance: int | None) -> str:
         return ""
     said = [f"reduced {_ORDER[priority - 1]}"]
     if recency is not None:
-        said.append(f"newest {counted(recency, 'prompt')} ago" if recency else "up to now")
+        said.append(f"newest {counted(recency, 'prompt')} ago" if recency else "up to date")
     if relevance is not None:
         said.append(f"{_percent(relevance, 100)} for this prompt")
     return ", ".join(said)

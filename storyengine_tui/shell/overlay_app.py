@@ -18,6 +18,7 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.shell.typed_text import TypedText
 from storyengine_tui.textual_ext.painting.diff_display import DiffDisplayApp
 from storyengine_tui.textual_ext.repairs.crash_recovery import CrashRecoveryApp
+from storyengine_tui.textual_ext.terminal.caret import CaretApp
 from storyengine_tui.textual_ext.terminal.clipboard import copy_through_tmux
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 
 
-class OverlayApp(DiffDisplayApp, CrashRecoveryApp):
+class OverlayApp(CaretApp, DiffDisplayApp, CrashRecoveryApp):
     """An app with a chapter, over which lists, dialogs and help can be opened.
 
     A base of the app and no object that it owns: Textual finds actions, bindings, handlers and `on_event` by

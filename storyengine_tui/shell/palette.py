@@ -254,7 +254,7 @@ _ACTIONS: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {
         ("bank_act('redo')", "Redo in the bank", "Make the change again that was undone last"),
         ("cancel", "Stop writing", "Stop writing or rebuilding; earlier drafts stay"),
         ("retry", "Retry the narrative", "Try again to have the chapter written"),
-        ("download", "Download Chapter", "Write the draft that shows into a text file"),
+        ("download", "Download Chapter", "Export the draft that shows as a text file"),
     ),
 }
 

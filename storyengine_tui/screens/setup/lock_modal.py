@@ -37,6 +37,10 @@ WAITING = "Everything is stored. When this is done, tab 2 opens."
 QUESTION = "Lock world, chapter and cast, and begin to play?"
 
 
+def _length_of(text: str) -> str:
+    return counted(len(text), "character") if text.strip() else "empty"
+
+
 class LockModal(TextDialog):
     """Asks, locks, and ends with whether the chapter is locked; a notification tells tab 1 why it is not."""
 
@@ -96,10 +100,13 @@ class LockModal(TextDialog):
         blank = [one.name for one in playing if not one.has_identity]
         lines = [
             "From then on they can be read and copied, and no longer changed:",
-            f"  • the world, {counted(len(tab1.world), 'character')}",
-            f"  • the chapter, {counted(len(tab1.chapter), 'character')}",
+            f"  • the world, {_length_of(tab1.world)}",
+            f"  • the chapter, {_length_of(tab1.chapter)}",
             f"  • {counted(len(playing), 'character')}: {names}",
         ]
+        for part, text in ("world", tab1.world), ("chapter", tab1.chapter):
+            if not text.strip():
+                lines += ["", f"The {part} is empty, and cannot be written once it is locked."]
         if blank:
             lines += ["", f"Still without an identity: {', '.join(blank)}."]
         lines += [*locked_lines(snapshot), *group_lines(snapshot)]

@@ -1,5 +1,6 @@
 """The base of dialogs that ask for one line."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import on
@@ -9,10 +10,20 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
+from core.domain.errors import StoryEngineError
 from core.text.cleaning import is_blank
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.text_line import show_line
+
+
+def refusal_of(read: Callable[[str], object], line: str) -> str:
+    """Return why `read` takes no such line, as a sentence; nothing where it does."""
+    try:
+        read(line)
+    except StoryEngineError as error:
+        return str(error)
+    return ""
 
 
 class LineModal(BoxModal[str]):

@@ -201,14 +201,30 @@ class CappedTextArea(KeptWrapTextArea):
         # before is not in view yet.
         self.call_after_refresh(self.scroll_cursor_visible)
 
+    @property
+    def _is_caret_beyond_text(self) -> bool:
+        row, column = self.cursor_location
+        return row >= self.document.line_count or column > len(self.document.get_line(row))
+
+    @property
+    def cursor_screen_offset(self) -> Offset:
+        """The place of the caret on the screen, for the terminal's own cursor.
+
+        Textual keeps where the caret was in the text when it last scrolled to it: nowhere yet in a text that
+        was loaded before the field was laid out.
+        """
+        if self._is_caret_beyond_text:
+            return super().cursor_screen_offset
+        caret = self.wrapped_document.location_to_offset(self.cursor_location)
+        return self.content_region.offset + caret - self.scroll_offset
+
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
         """Scroll to the cursor, unless it is beyond the text in the middle of an edit.
 
         Textual measures the text again before it places the cursor, which may remove the scroll bar and
         call this; it calls this again afterwards.
         """
-        row, column = self.cursor_location
-        if row >= self.document.line_count or column > len(self.document.get_line(row)):
+        if self._is_caret_beyond_text:
             return Offset()
         scrolled = super().scroll_cursor_visible(center, animate)
         if self.has_focus:

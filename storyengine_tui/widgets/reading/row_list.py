@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
+from textual.geometry import Offset, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -67,6 +67,11 @@ class RowList(ScrollView, Generic[Row], can_focus=True):
     def chosen(self) -> Row | None:
         """The row at the cursor."""
         return self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
+
+    @property
+    def cursor_screen_offset(self) -> Offset:
+        """The place of the cursor on the screen, for the terminal's own cursor."""
+        return self.content_region.offset + Offset(0, self.cursor - self.scroll_offset.y)
 
     def show_rows(self, rows: Sequence[Row], columns: Sequence[Column], cursor: int | None = None) -> None:
         """Show these; the cursor stays at its number, or goes to `cursor`."""

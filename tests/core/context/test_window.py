@@ -47,7 +47,7 @@ def test_a_part_that_a_budget_may_reduce_says_in_which_order_and_what_speaks_for
     }
     assert said == {
         "STRUCTURED_MEMORY": "reduced first, newest 2 prompts ago",
-        "RECENT_CONTEXT": "reduced second, up to now",
+        "RECENT_CONTEXT": "reduced second, up to date",
     }
     [recalled] = [
         replace(one, relevance=0.75, name=SegmentName.RECALLED)

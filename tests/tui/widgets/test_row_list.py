@@ -46,6 +46,7 @@ async def test_keys_move_the_cursor_and_enter_chooses() -> None:
         await pilot.press("down", "down", "up", "pagedown")
         assert rows.chosen == 24
         assert rows.scroll_offset.y == 1
+        assert rows.cursor_screen_offset == (0, 23), "screen readers go by the terminal's cursor"
         await pilot.press("pageup", "pageup", "home", "enter")
         assert rows.chosen == 0
         assert len(app.heard_of(RowList.Chosen)) == 1

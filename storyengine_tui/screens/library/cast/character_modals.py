@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from core.domain.errors import ChangedElsewhereError
 from core.domain.session.limits import LONGEST_NAME
 from core.domain.session.profile import LONGEST_MODEL, LONGEST_SHORT_DESCRIPTION, MOST_ALIASES, MOST_GROUPS
-from core.library.characters.character import LibraryCharacter
+from core.library.characters.character import LibraryCharacter, read_end
 from core.library.characters.checks import LONGEST_IDENTITY
 from core.text.name_list import shown_names, typed_names
 from storyengine_tui.screens.library.shelf.kept_shelf import COPIES_STAY
@@ -17,7 +17,7 @@ from storyengine_tui.screens.setup.cast_panels import IDENTITY_PLACEHOLDER
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
-from storyengine_tui.widgets.dialogs.line_modal import LineModal
+from storyengine_tui.widgets.dialogs.line_modal import LineModal, refusal_of
 from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
 from storyengine_tui.widgets.dialogs.storing_modal import UnstoredText
 from storyengine_tui.widgets.fields.one_line import LineField
@@ -80,6 +80,10 @@ class PauseModal(LineModal):
     NOTE = "Leave it blank to pause until you resume the character. It is away in chapters locked meanwhile."
     LIMIT = 40
     SAVE = "Pause"
+
+    def refusal(self, line: str) -> str:
+        """Refuse what is no day."""
+        return refusal_of(read_end, line)
 
 
 class DetailsModal(FormModal[bool, LibraryCharacter]):

@@ -17,7 +17,7 @@ from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.play_view import PlayView, is_played, with_other_names
 from storyengine_tui.screens.play.takes_view import takes_view
 from storyengine_tui.screens.shared.background import run_in_background
-from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
+from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
@@ -191,18 +191,9 @@ class TakeActions(PageActions):
         self.action_branch()
 
     def branch(self, number: str | None) -> None:
-        """Branch at the prompt with this number, as it was typed; None changes nothing."""
-        if number is None:
-            return
-        last = self.session.snapshot.session.prompt_index
-        digits = number.strip()
-        if digits.isascii() and digits.isdigit() and 1 <= int(digits) <= last:
-            self.page.post_message(self.BranchWanted(int(digits)))
-        else:
-            error = InvalidInputError(
-                f"The chapter cannot be branched there: type the number of a prompt, 1 to {last:,}."
-            )
-            self.page.post_message(self.page.CommandFailed(error))
+        """Branch at the prompt with this number; None changes nothing."""
+        if number is not None:
+            self.page.post_message(self.BranchWanted(int(number)))
 
     # Typed text
 

@@ -16,20 +16,28 @@ class ModelOnceModal(LineModal):
 
 
 class BranchModal(LineModal):
-    """Ends with the number of the last prompt that the branch has, as it was typed."""
+    """Ends with the number of the last prompt that the branch has, in digits."""
 
     HEADING = "Branch the chapter"
     PLACEHOLDER = "The number of a prompt"
     LIMIT = 9
+    REPLACES = True
     SAVE = "Branch"
 
     def __init__(self, at: int, last: int) -> None:
         super().__init__(str(at))
-        which = "1" if last == 1 else f"1 to {last:,}"
+        self._last = last
+        self._which = "1" if last == 1 else f"1 to {last:,}"
         self.note = (
-            f"The last prompt that the new chapter has, {which}. It begins with the same cast, story and "
-            "memory up to there, and opens at once. This chapter stays as it is."
+            f"The last prompt that the new chapter has, {self._which}. It begins with the same cast, story "
+            "and memory up to there, and opens at once. This chapter stays as it is."
         )
+
+    def refusal(self, line: str) -> str:
+        """Refuse what is no number of a prompt."""
+        digits = line.strip()
+        is_prompt = digits.isascii() and digits.isdigit() and 1 <= int(digits) <= self._last
+        return "" if is_prompt else f"Type the number of a prompt, {self._which}."
 
 
 class ReplyModal(StoredTextModal):

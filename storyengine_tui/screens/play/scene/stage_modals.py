@@ -13,7 +13,7 @@ from core.domain.errors import IllegalCommandError
 from core.domain.slot import Slot
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.play.scene.line_modals import AddedLineModal
-from storyengine_tui.widgets.dialogs.line_modal import LineModal
+from storyengine_tui.widgets.dialogs.line_modal import LineModal, refusal_of
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.one_line import LineField
 
@@ -79,6 +79,11 @@ class HintModal(LineModal):
         "a mark on its panel. Nothing is written into the story. 0 or nothing ends the hints."
     )
     LIMIT = _LONGEST_NUMBER
+    REPLACES = True
+
+    def refusal(self, line: str) -> str:
+        """Refuse what is no number."""
+        return refusal_of(read_number, line)
 
 
 class ReasonModal(BoxModal[None]):

@@ -184,6 +184,8 @@ class AssistScreen(OverlayScreen[Taken]):
             return
         self._request, self._failed, self._is_asking = request, None, True
         self.begin(work.model)
+        # Its button is disabled now, which would hand the focus to Drop: a second Enter would end the call.
+        self._focus_unless_noting("#proposed")
         self._show_state()
         try:
             proposal = await work.propose(request, self)
@@ -231,9 +233,9 @@ class AssistScreen(OverlayScreen[Taken]):
         self._show_state("; ".join(("Left out: " + line) for line in proposal.cut))
         self._focus_unless_noting("#take")
 
-    def _focus_unless_noting(self, button: str) -> None:
+    def _focus_unless_noting(self, selector: str) -> None:
         if self.focused is not self._note:
-            self.set_focus(self.query_one(button))
+            self.set_focus(self.query_one(selector))
 
     async def _show_failure(self, request: BackgroundRequest, error: StoryEngineError) -> None:
         """Say why there is no proposal; one that lacked consent, money or weights is asked for them."""

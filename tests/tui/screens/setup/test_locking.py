@@ -103,6 +103,24 @@ async def test_the_dialog_says_what_is_locked_and_who_reads_it_and_asks_only_onc
         assert app.screen is app.chapter
 
 
+@pytest.mark.parametrize(
+    ("empty", "edit"), [("world", Tab1Edit(world=" ")), ("chapter", Tab1Edit(chapter=""))]
+)
+async def test_the_dialog_says_which_text_is_empty_before_it_is_locked(
+    desktop: Desktop, empty: str, edit: Tab1Edit
+) -> None:
+    async def make_half(engine: Engine) -> None:
+        session = await engine.open(await make_draft(engine))
+        await session.edits.edit_tab1(edit)
+        await session.aclose()
+
+    async with desktop.window(make_half) as (pilot, _):
+        text = str((await ask(pilot)).query_one("#consequences", Static).content)
+        assert f"the {empty}, empty\n" in text
+        assert f"The {empty} is empty, and cannot be written once it is locked." in text
+        assert text.count("empty, and") == 1, "the other one is written"
+
+
 async def test_an_empty_set_up_is_refused_with_a_sentence(desktop: Desktop) -> None:
     async with desktop.window() as (pilot, app):
         await pilot.press("escape")

@@ -113,7 +113,8 @@ async def test_a_character_is_paused_until_a_day_and_resumed(desktop: Desktop) -
         await pilot.press("u")
         await until(pilot, lambda: isinstance(app.screen, PauseModal))
         await pilot.press(*"soon", "enter")
-        await until(pilot, lambda: screen.query_one("#trouble").display)
+        await until(pilot, lambda: app.screen.query_one("#refused").display)
+        assert isinstance(app.screen, PauseModal), "what was typed is still there"
         assert not (await joss(app)).is_paused
 
 

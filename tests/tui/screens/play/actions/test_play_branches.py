@@ -11,7 +11,7 @@ from storyengine_tui.screens.play.actions.take_modals import BranchModal
 from storyengine_tui.screens.play.play_view import with_other_names
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.core.values.sessions import session
-from tests.tui.engine_app import Desktop
+from tests.tui.engine_app import Desktop, screen_text
 from tests.tui.rooms.play_table import at_table, at_window
 
 pytestmark = pytest.mark.anyio
@@ -58,11 +58,22 @@ async def test_a_prompt_that_is_marked_in_the_transcript_can_be_branched(desktop
         assert "3)" not in table.transcript.text
 
 
-async def test_a_number_that_is_no_prompt_is_refused(desktop: Desktop) -> None:
-    async with at_table(desktop, prompts=2) as table:
-        table.pane.takes.branch("3")
-        await table.until(table.trouble)
-        assert "1 to 2" in table.trouble()
+async def test_a_number_that_is_no_prompt_is_refused_in_the_dialog_and_typed_over(desktop: Desktop) -> None:
+    async with at_window(desktop, prompts=2) as table:
+        before = table.session.id
+        table.pane.takes.action_branch()
+        await table.until(lambda: isinstance(table.app.screen, BranchModal))
+        for typed in ("3", "0", "x"):
+            await table.pilot.press("ctrl+a", "ctrl+k", typed, "enter")
+            await table.until(lambda: "Type the number of a prompt, 1 to 2." in screen_text(table.app))
+            assert isinstance(table.app.screen, BranchModal)
+            assert table.app.screen.query_one(CappedTextArea).text == typed
+        await table.pilot.press("escape")
+        table.pane.takes.action_branch()
+        await table.until(lambda: isinstance(table.app.screen, BranchModal))
+        await table.pilot.press("1", "enter")
+        await table.until(lambda: table.session.id != before and table.pane.has_session)
+        assert table.stored.prompt_index == 1, "what is typed takes the place of the newest prompt's number"
 
 
 async def test_enter_comes_after_what_was_typed_in_the_same_packet(desktop: Desktop) -> None:

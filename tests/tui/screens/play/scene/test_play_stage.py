@@ -17,7 +17,7 @@ from storyengine_tui.screens.play.scene.stage_modals import (
 )
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import SlotEntries
-from tests.tui.engine_app import Desktop
+from tests.tui.engine_app import Desktop, screen_text
 from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
 from tests.tui.rooms.play_table import gate as gate
 
@@ -159,7 +159,7 @@ async def test_a_character_that_was_silent_for_long_is_marked_until_it_has_repli
         await table.play("Three")
         await table.until(lambda: "silent for 3 prompts" in table.title(YELLOW))
         assert "silent" not in table.title(ORANGE)
-        await dialog(table, "hint_after", HintModal, "backspace", "0", "enter")
+        await dialog(table, "hint_after", HintModal, "0", "enter")
         await table.until(lambda: "silent" not in table.title(YELLOW))
 
 
@@ -168,8 +168,11 @@ async def test_what_is_no_number_is_refused_in_a_sentence(desktop: Desktop) -> N
     with pytest.raises(IllegalCommandError, match="not a number"):
         read_number("nine")
     async with at_table(desktop) as table:
-        await dialog(table, "hint_after", HintModal, "x", "enter")
-        await table.until(lambda: "not a number" in table.trouble())
+        await table.pane.run_action("hint_after")
+        await table.until(lambda: isinstance(table.app.screen, HintModal) and table.app.screen.focused)
+        await table.pilot.press("x", "enter")
+        await table.until(lambda: "not a number" in screen_text(table.app))
+        assert isinstance(table.app.screen, HintModal), "what was typed is still there"
         assert table.stored.hint_after == 0
 
 

@@ -271,6 +271,20 @@ def test_picture_of_a_proposal_that_failed(desktop: Desktop, pictures_match: Pic
     assert pictures_match(desktop.app(), run_before=show)
 
 
+async def test_enter_that_comes_twice_asks_once_and_drops_nothing(desktop: Desktop, gate: Gate) -> None:
+    desktop.script = script(text=ANSWER, between_tokens=1)
+    async with desktop.window(make_draft) as (pilot, app):
+        screen = await helped(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: proposed(screen))
+        await pilot.press("enter")
+        assert app.screen is screen
+        assert screen.query_one(BusyLine).is_busy
+        gate.open()
+        await until(pilot, lambda: can_take(screen))
+        assert screen.focused is screen.query_one("#take")
+
+
 async def test_a_command_of_the_palette_does_not_drop_a_proposal_that_is_being_written(
     desktop: Desktop, gate: Gate
 ) -> None:
