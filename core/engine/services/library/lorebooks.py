@@ -70,7 +70,10 @@ class LoreLibrary(Archive[KeptLorebook]):
 
     async def import_lore(self, content: bytes, file_name: str) -> LoreImport:
         """Store a lorebook, with its file as it is; raise FileRefusedError with one sentence."""
-        file = await asyncio.to_thread(read_lore_file, content, file_name)
+        return await self.take_lore(await asyncio.to_thread(read_lore_file, content, file_name), content)
+
+    async def take_lore(self, file: LoreFile, content: bytes) -> LoreImport:
+        """Store a lorebook that was read from `content`, which is kept as it is."""
         kept = KeptFile(file.name, content)
         file_hash = await asyncio.to_thread(lambda: kept.sha256)
         present = await self.listed()
