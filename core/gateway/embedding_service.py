@@ -88,11 +88,6 @@ class EmbeddingService:
         return None if self._plan is None else stored_name(self._embedder(self._plan))
 
     @property
-    def dimensions(self) -> int | None:
-        """Length of a vector, where that is known."""
-        return None if self._plan is None else self._embedder(self._plan).dimensions
-
-    @property
     def stays_here(self) -> bool:
         """Whether texts do not leave this machine."""
         return self._plan is None or self._embedder(self._plan).base_url is None
