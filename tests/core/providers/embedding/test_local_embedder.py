@@ -16,6 +16,7 @@ from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
 from core.providers.embedding.base import Embedding
 from core.providers.embedding.local import EMBEDDINGS, LocalEmbedder
+from core.providers.embedding.weights import DIMENSIONS
 from core.providers.local.server import LocalServer
 from tests.core.providers.local.test_local import child_of_killed, eventually, is_alive
 
