@@ -126,11 +126,8 @@ class DropImport:
         """Ask whether these files are wanted, by their names; raise FileRefusedError without any."""
         if not files:
             raise FileRefusedError(NO_FILE)
-        names = [file.name for file in files[:_NAMED]]
-        more = [f"… and {len(files) - _NAMED:,} more"] if len(files) > _NAMED else []
-        question = ConfirmModal(
-            f"Import {counted(len(files), 'file')}?", "\n".join([*names, *more]), confirm="Import"
-        )
+        names = _listed([file.name for file in files])
+        question = ConfirmModal(f"Import {counted(len(files), 'file')}?", names, confirm="Import")
         ask_first(
             self._screen.app, question, lambda: self._screen.do(self._take_each(files), then_reloads=True)
         )
@@ -141,10 +138,8 @@ class DropImport:
         if not claims or not self._screen.is_active:
             await self._import_files(files, read)
             return
-        lines = [f"{name}: {text}" for name, text in claims[:_NAMED]]
-        more = [f"… and {len(claims) - _NAMED:,} more"] if len(claims) > _NAMED else []
-        text = "\n".join((*lines, *more, "", CLAIMED))
-        question = ConfirmModal(EACH_TRUSTED, text, confirm=TAKE_TOO, cancel=LEAVE_OUT)
+        text = _listed([f"{name}: {text}" for name, text in claims])
+        question = ConfirmModal(EACH_TRUSTED, f"{text}\n\n{CLAIMED}", confirm=TAKE_TOO, cancel=LEAVE_OUT)
 
         def answered(is_trusted: bool | None) -> None:
             trusted = frozenset(text for _, text in claims) if is_trusted else frozenset()
@@ -207,6 +202,12 @@ def _shelf_of(arrival: Arrival) -> str:
     """Return the list in which it is shown once it is imported."""
     is_in_book = isinstance(arrival.found, SessionBody) and arrival.found.book is not None
     return "books" if is_in_book else SHELF_OF[arrival.kind]
+
+
+def _listed(lines: Sequence[str]) -> str:
+    """Return the first of the lines, and how many more there are."""
+    more = [f"… and {len(lines) - _NAMED:,} more"] if len(lines) > _NAMED else []
+    return "\n".join([*lines[:_NAMED], *more])
 
 
 async def import_each(files: Sequence[Path], take: Callable[[Path], Awaitable[tuple[bool, bool]]]) -> str:
