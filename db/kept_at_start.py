@@ -13,10 +13,10 @@ from db.errors import LOAD, guarded
 from db.schema.migrate import is_current
 from db.store import PostgresStore
 from db.writes.unstored import chapters_in
-from db.writes.writer_lock import FOR_A_MOMENT
 
 log = logging.getLogger(__name__)
 
+_WHAT: Final = "which stores what was kept"
 _LONGEST: Final = 5.0
 """Seconds that a start may take longer for it; the rest is stored once its chapter is opened."""
 
@@ -30,7 +30,7 @@ async def store_kept(store: PostgresStore, folder: Path, label: str) -> None:
         async with asyncio.timeout(_LONGEST):
             for session_id in await asyncio.to_thread(chapters_in, folder):
                 try:
-                    lease = await store.acquire(session_id, f"{label}{FOR_A_MOMENT}")
+                    lease = await store.acquire(session_id, f"{label}, {_WHAT}", is_window=False)
                 except StoryEngineError as error:  # also where it is a chapter of another database
                     log.info("what is kept of chapter %s waits: %s", session_id, error)
                     continue

@@ -44,14 +44,13 @@ from db.schema.broken_rules import queries_of_rules
 from db.schema.migrate import upgrade
 from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SAVE_SLOT, SESSION
 from db.writes import commit_statement as writes
-from db.writes import writer_lock
 from db.writes.change_listener import follow_session
 from db.writes.commit_connection import CommitConnection, send_long
 from db.writes.open_costs import tell_open_costs
 from db.writes.pooled_change import PooledChange
 from db.writes.purge import purge_session
 from db.writes.unstored import UnstoredCommits
-from db.writes.writer_lock import WriterLease
+from db.writes.writer_lock import WriterLease, WriterLocks, holder_now
 
 T = TypeVar("T")
 NO_VALUES: Final[Mapping[str, object]] = MappingProxyType({})
@@ -81,8 +80,8 @@ class PostgresStore:
         self._pool: Final = Pool(engine)
         self._commit_connection: Final = CommitConnection(url)
         self._unstored: Final = UnstoredCommits(unstored, self._commit_connection.send)
-        self._leases: set[WriterLease] = set()
         self.queue: Final = PostgresQueue(self._read, self._change, self._at_once, self._epochs)
+        self._locks: Final = WriterLocks(url, self.queue)
         self.library: Final = PostgresLibrary(self._change, self._read)
         self.bank: Final = PostgresBank(self._change, self._read, url)
 
@@ -114,18 +113,19 @@ class PostgresStore:
         """Keep a commit that was not stored; see `SessionStore.keep`."""
         await self._unstored.keep(changes, epoch, since, *after)
 
-    async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
+    async def acquire(
+        self, session_id: SessionId, label: str, *, is_window: bool = True
+    ) -> Lease | WriterInfo:
         """Acquire the writer's lock, or return its holder; see `SessionStore.acquire`."""
         async with guarded(LOAD):
-            lease = await writer_lock.acquire(self._url, session_id, label, self._leases.discard, self.queue)
+            lease = await self._locks.acquire(session_id, label, is_window=is_window)
         if isinstance(lease, WriterLease):
-            self._leases.add(lease)
             await self._unstored.store(lease)
         return lease
 
     async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
         """Return the holder of the writer's lock; see `SessionStore.writer_of`."""
-        return await self._read(lambda connection: writer_lock.holder_now(connection, session_id))
+        return await self._read(lambda connection: holder_now(connection, session_id))
 
     async def load(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
         """Return a consistent snapshot of the session; see `SessionStore.load`."""
@@ -320,14 +320,14 @@ class PostgresStore:
 
     async def aclose(self) -> None:
         """Release every lock and close every connection."""
-        for lease in tuple(self._leases):
+        for lease in tuple(self._locks.held):
             await lease.aclose()
         await self._commit_connection.aclose()
         await self.bank.aclose()
         await self._pool.aclose()
 
     def _epochs(self) -> Mapping[SessionId, int]:
-        return {lease.session_id: lease.epoch for lease in self._leases}
+        return {lease.session_id: lease.epoch for lease in self._locks.held}
 
     async def _stores_new(self, changes: Changes, *, is_only_open: bool = False) -> bool:
         seconds = writes.deadline_of(changes)

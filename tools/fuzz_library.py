@@ -134,9 +134,11 @@ def _check_book(book: Lorebook) -> None:
     said = [
         ScannedMessage(number, entry.content[:500]) for number, entry in enumerate(book.entries[:20], start=1)
     ]
-    settings = ScanSettings(scan_depth=10, budget=2_000, is_recursive=True, min_activations=2)
+    settings = ScanSettings(scan_depth=10, budget=2_000)
     activation = LoreScanner(len).activate(
-        [ScannedBook(book)], ActivationInput(messages=said, seed="fuzz"), settings
+        [ScannedBook(replace(book, is_recursive=True))],
+        ActivationInput(messages=said, seed="fuzz"),
+        settings,
     )
     assert len(activation.outcomes) == len(book.entries), "an entry has no outcome"
     assert all(one.sentence for one in activation.outcomes), "an outcome has no sentence"

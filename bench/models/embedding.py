@@ -127,7 +127,7 @@ async def measure(rounds: int = ROUNDS) -> list[Figure]:
 
 def _resident(embedder: LocalEmbedder) -> float:
     """Return the memory of the child in megabytes; Linux only."""
-    status = Path(f"/proc/{embedder.pid}/status").read_text("ascii")
+    status = Path(f"/proc/{embedder._server.pid}/status").read_text("ascii")
     [line] = [line for line in status.splitlines() if line.startswith("VmRSS:")]
     return int(line.split()[1]) / 1_000
 

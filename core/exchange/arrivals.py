@@ -17,7 +17,7 @@ from core.exchange.chats.chapter_of_chat import chapter_of
 from core.exchange.chats.chat_log import read_chat
 from core.exchange.library.library_files import ENDINGS
 from core.exchange.session_export import FORMAT, ImportRefusedError, SessionBody, from_json
-from core.library.card_lore import read_lore_file
+from core.library.card_lore import LoreFile, read_lore_file
 from core.library.cards.card import is_card
 from core.library.cards.card_file import CardFile, CardFormat, read_card
 from core.library.cards.charx import is_archive
@@ -55,13 +55,14 @@ class Arrival:
 
     kind: ArrivalKind
     file_name: str
-    content: bytes
+    found: CardFile | LoreFile | SessionBody
+    """Content of the file, as it was read; of a chat, the chapter that is made of it."""
     name: str
     lines: tuple[str, ...]
     claims: str = ""
     """Claims of a card, or the models that a chapter brings, which only the GM can confirm."""
-    body: SessionBody | None = None
-    """The chapter that is made of a chat, or that was exported."""
+    content: bytes = b""
+    """The file of a lorebook."""
 
 
 def dropped_paths(text: str) -> tuple[Path, ...]:
@@ -118,7 +119,7 @@ def arrival_of(content: bytes, file_name: str, now: datetime, *, prefers_lore: b
     return Arrival(
         kind=ArrivalKind.CHARACTER,
         file_name=file_name,
-        content=content,
+        found=card,
         name=clean_line(card.card.name) or "A character without a name",
         lines=tuple(_of_card(card)),
         claims=claims_of(card.card),
@@ -155,9 +156,10 @@ def _lorebook(content: bytes, file_name: str) -> Arrival:
     return Arrival(
         kind=ArrivalKind.LOREBOOK,
         file_name=file_name,
-        content=content,
+        found=file,
         name=file_name if is_blank(file.book.name) else clean_line(file.book.name),
         lines=(f"A lorebook with {counted(count, 'entry', 'entries')}.",),
+        content=content,
     )
 
 
@@ -170,10 +172,9 @@ def _chat(content: bytes, file_name: str, now: datetime) -> Arrival:
     return Arrival(
         kind=ArrivalKind.CHAT,
         file_name=file_name,
-        content=content,
+        found=chat.body,
         name=clean_line(title),
         lines=("A chat of SillyTavern, which becomes a chapter.", *chat.report),
-        body=chat.body,
     )
 
 
@@ -189,12 +190,11 @@ def _chapter(content: bytes, file_name: str) -> Arrival:
     return Arrival(
         kind=ArrivalKind.CHAPTER,
         file_name=file_name,
-        content=b"",
+        found=body,
         name=clean_line(title_from(session.title, body.tab1.chapter, body.tab1.world)),
         lines=(
             f"An exported chapter with {counted(session.prompt_index, 'prompt')}: {clean_line(cast)}.",
             f"It becomes a chapter of its own; those that you have stay as they are.{goes_to}",
         ),
         claims=f"Its characters bring models: {clean_line(', '.join(models))}." if models else "",
-        body=body,
     )

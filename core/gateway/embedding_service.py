@@ -23,8 +23,7 @@ from core.gateway.call_records import CallRecords
 from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import PlannedCall
 from core.gateway.embedding_records import EmbeddingCall, EmbeddingProgress, records_of
-from core.gateway.lanes import said_of
-from core.gateway.model_gateway import ModelGateway, ended
+from core.gateway.model_gateway import ModelGateway, error_of
 from core.gateway.places import LanePlace
 from core.gateway.rates import MinuteLimit
 from core.providers.base import ProviderError
@@ -86,11 +85,6 @@ class EmbeddingService:
     def model(self) -> str | None:
         """The name that vectors are stored with; None where no vectors are made."""
         return None if self._plan is None else stored_name(self._embedder(self._plan))
-
-    @property
-    def dimensions(self) -> int | None:
-        """Length of a vector, where that is known."""
-        return None if self._plan is None else self._embedder(self._plan).dimensions
 
     @property
     def stays_here(self) -> bool:
@@ -188,16 +182,7 @@ class EmbeddingService:
         began = asyncio.get_running_loop().time()
         turn = self._turn(plan, call, cancellation, is_query=is_query)
         task = asyncio.create_task(self._consume(plan, call, progress, id, turn, is_query=is_query))
-        cancellation.attach(task)
-        try:
-            error = await ended(task)
-            error = error and said_of(call.account, error)
-        except BaseException:  # cancelled: it is not written down, so nothing would settle it
-            self._gateway.cashier.forget(id)
-            raise
-        finally:
-            cancellation.attach(None)
-            task.cancel()
+        error = await error_of(task, call.account, cancellation, partial(self._gateway.cashier.forget, id))
         was_asked = (
             progress.is_sent if is_query else progress.is_with_provider or not cancellation.is_put_back
         )

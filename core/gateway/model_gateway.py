@@ -198,16 +198,7 @@ class ModelGateway:
         yields = partial(cancellation.request, is_put_back=True) if request.spec.is_background else None
         place = LanePlace(request.priority, yields)
         task = asyncio.create_task(self._consume(call, place, following))
-        cancellation.attach(task)
-        try:
-            error = await ended(task)
-            error = error and said_of(choice.account, error)
-        except BaseException:  # cancelled: it is not written down, so nothing would settle it
-            self.cashier.forget(call.id)
-            raise
-        finally:
-            cancellation.attach(None)
-            task.cancel()
+        error = await error_of(task, choice.account, cancellation, partial(self.cashier.forget, call.id))
         if cancellation.is_put_back and error is not None and not call.is_with_provider:
             self.cashier.forget(call.id)
             return CallResult("", self.model_label(choice), error, CallRecords())
@@ -318,9 +309,27 @@ def _too_long(context: Context, choice: ModelConfig) -> StoryEngineError:
     )
 
 
-async def ended(task: asyncio.Task[None]) -> StoryEngineError | None:
-    """Wait for a call and return what ended it early; a bug on the way is logged."""
-    await asyncio.wait({task})
+async def error_of(
+    task: asyncio.Task[None], account: str, cancellation: Cancellation, forget: Callable[[], None]
+) -> StoryEngineError | None:
+    """Wait for a call, which `cancellation` can end, and return what ended it early; a bug is logged.
+
+    Where the wait itself is cancelled, the call is not written down: nothing settles it, so `forget` it.
+    """
+    cancellation.attach(task)
+    try:
+        await asyncio.wait({task})
+        error = _error_in(task)
+        return error and said_of(account, error)
+    except BaseException:
+        forget()
+        raise
+    finally:
+        cancellation.attach(None)
+        task.cancel()
+
+
+def _error_in(task: asyncio.Task[None]) -> StoryEngineError | None:
     if task.cancelled():
         return StoryEngineError(ErrorCode.LLM_CANCELLED)
     match task.exception():

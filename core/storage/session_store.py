@@ -38,6 +38,8 @@ class WriterInfo:
 
     label: str
     since: datetime
+    is_window: bool = True
+    """False for a start, which stores what was kept and gives the chapter back at once."""
 
 
 @dataclass(frozen=True, slots=True)

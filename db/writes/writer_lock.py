@@ -24,21 +24,22 @@ from db.reads.queries import missing
 from db.tables import SESSION
 from db.writes.change_listener import CHANNEL, QueueListener, notifications
 
-FOR_A_MOMENT: Final = ", which stores what was kept"
-"""End of the label of a holder that is no window: it gives the lock back at once."""
 _ANSWER: Final = 10.0
 _TRIES: Final = 50
-"""Tries of the lock while such a holder has it; `store_kept` ends after as many pauses."""
+"""Tries of the lock while a holder that is not a window has it; `store_kept` ends after as many pauses."""
 
 _TRY: Final = sql.SQL("LISTEN {}; SELECT pg_try_advisory_lock({})")
 """Two statements in one message to the server: listening costs no round trip."""
 _UNLOCK: Final[LiteralString] = "SELECT pg_advisory_unlock(%s)"
 _TAKE: Final[LiteralString] = (
-    "UPDATE session SET writer_epoch = writer_epoch + 1, writer_label = %s, writer_since = now()"
+    "UPDATE session SET writer_epoch = writer_epoch + 1, writer_label = %s,"
+    " writer_since = CASE WHEN %s THEN now() END"
     " WHERE id = %s RETURNING writer_epoch, (SELECT is_paused FROM queue_state)"
 )
+"""Only a window stores a time; of any other holder it is NULL."""
 _WHO: Final[LiteralString] = (
-    "SELECT writer_label, coalesce(writer_since, updated_at) FROM session WHERE id = %s"
+    "SELECT writer_label, coalesce(writer_since, updated_at), writer_since IS NOT NULL"
+    " FROM session WHERE id = %s"
 )
 _HALF: Final = 0xFFFF_FFFF
 _LOCKS: Final = table(
@@ -100,44 +101,49 @@ class WriterLease:
         await close_quietly(self._connection)
 
 
-async def acquire(
-    url: URL, session_id: SessionId, label: str, on_close: Callable[[WriterLease], None], queue: QueueListener
-) -> WriterLease | WriterInfo:
-    """Acquire the lock, or return its holder; raise StorageError when the session does not exist.
+class WriterLocks:
+    """The locks of one store."""
 
-    One that has it for a moment is waited for: taken for a window, it would lock out one that lost its
-    connection, or open a chapter for reading alone.
-    """
-    for _ in range(_TRIES):
-        found = await _tried(url, session_id, label, on_close, queue)
-        if isinstance(found, WriterLease) or label.endswith(FOR_A_MOMENT):
-            break
-        if not found.label.endswith(FOR_A_MOMENT):
-            break
-        await _pause()
-    return found
+    def __init__(self, url: URL, queue: QueueListener) -> None:
+        self._url: Final = url
+        self._queue: Final = queue
+        self.held: Final[set[WriterLease]] = set()
+
+    async def acquire(
+        self, session_id: SessionId, label: str, *, is_window: bool = True
+    ) -> WriterLease | WriterInfo:
+        """Acquire the lock, or return its holder; raise StorageError when the session does not exist.
+
+        A window waits for a holder that is not a window and gives the lock back at once: taken for a window,
+        it would lock out one that lost its connection, or open a chapter for reading alone.
+        """
+        for _ in range(_TRIES):
+            found = await self._tried(session_id, label, is_window=is_window)
+            if isinstance(found, WriterLease) or found.is_window or not is_window:
+                break
+            await _pause()
+        return found
+
+    async def _tried(self, session_id: SessionId, label: str, *, is_window: bool) -> WriterLease | WriterInfo:
+        connection = await open_connection(self._url)
+        try:
+            if await _is_locked(connection, lock_key(session_id)):
+                row = await _row(connection, _TAKE, label, is_window, session_id) or _refuse(session_id)
+                epoch, is_paused = row
+                self._queue.on_pause_state(is_paused=bool(is_paused))
+                lease = WriterLease(connection, session_id, epoch, self.held.discard, self._queue.on_message)
+                self.held.add(lease)
+                return lease
+            holder, since, has_window = await _row(connection, _WHO, session_id) or _refuse(session_id)
+        except BaseException:  # cancelled too: the lock goes with its connection
+            await close_quietly(connection)
+            raise
+        await close_quietly(connection)
+        return WriterInfo(label=holder, since=since, is_window=has_window)
 
 
 async def _pause() -> None:
     await asyncio.sleep(0.1)
-
-
-async def _tried(
-    url: URL, session_id: SessionId, label: str, on_close: Callable[[WriterLease], None], queue: QueueListener
-) -> WriterLease | WriterInfo:
-    connection = await open_connection(url)
-    try:
-        if await _is_locked(connection, lock_key(session_id)):
-            row = await _row(connection, _TAKE, label, session_id) or _refuse(session_id)
-            epoch, is_paused = row
-            queue.on_pause_state(is_paused=bool(is_paused))
-            return WriterLease(connection, session_id, epoch, on_close, queue.on_message)
-        holder, since = await _row(connection, _WHO, session_id) or _refuse(session_id)
-    except BaseException:  # cancelled too: the lock goes with its connection
-        await close_quietly(connection)
-        raise
-    await close_quietly(connection)
-    return WriterInfo(label=holder, since=since)
 
 
 async def holder_now(connection: AsyncConnection, session_id: SessionId) -> WriterInfo | None:
@@ -161,11 +167,14 @@ async def holder_now(connection: AsyncConnection, session_id: SessionId) -> Writ
         .exists()
     )
     since = func.coalesce(SESSION.c.writer_since, SESSION.c.updated_at)
-    query = select(SESSION.c.writer_label.label("who"), since.label("since"), is_held.label("is_held"))
+    is_window = SESSION.c.writer_since.is_not(None).label("is_window")
+    query = select(SESSION.c.writer_label, since.label("since"), is_window, is_held.label("is_held"))
     row = (await connection.execute(query.where(SESSION.c.id == session_id))).one_or_none()
     if row is None:
         raise missing()
-    return WriterInfo(label=row.who, since=row.since) if row.is_held else None
+    if not row.is_held:
+        return None
+    return WriterInfo(label=row.writer_label, since=row.since, is_window=row.is_window)
 
 
 async def _is_locked(connection: RawConnection, key: int) -> bool:

@@ -109,11 +109,9 @@ class Banner(Vertical):
         hint: str = "",
         actions: Sequence[BannerAction] = (),
         tone: Tone = Tone.ERROR,
-        retry_in: float | None = None,
     ) -> None:
-        """Show this; with `retry_in` seconds, count them down."""
-        retry_at = None if retry_in is None else self._clock() + retry_in
-        self.content = BannerText(clean(sentence), clean(hint), tuple(actions), tone, retry_at)
+        """Show this."""
+        self.content = BannerText(clean(sentence), clean(hint), tuple(actions), tone)
 
     def on_resize(self) -> None:
         """Scroll into view if it is to: its position on the page is known only now."""

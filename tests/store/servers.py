@@ -147,7 +147,7 @@ def private_server() -> Iterator[str]:
 
 async def give_back(store: PostgresStore) -> None:
     """Give back what the store holds of chapters: each lock has a connection of its own, and they are few."""
-    for lease in tuple(store._leases):
+    for lease in tuple(store._locks.held):
         await lease.aclose()
 
 

@@ -11,11 +11,9 @@ from typing import Final
 from core.agents.bank.scan_answer import scan_schema
 from core.agents.role.setup import AgentSetup, total
 from core.agents.role.shortening import fit_events
-from core.config.models.model_config import ModelConfig, PromptStyle
-from core.context.memory_digest import MemoryDigester
+from core.config.models.model_config import PromptStyle
 from core.context.segments import Context, Segment
 from core.context.visibility import Knowledge
-from core.domain.agent_role import AgentRole
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
@@ -64,11 +62,6 @@ class ScanPart:
 
     analyse: tuple[Event, ...]
     context: tuple[Event, ...] = ()
-
-
-def setup_of(choice: ModelConfig, prompt: str = SCAN) -> AgentSetup:
-    """Return how the model of agent 8 is called with one of the prompts of the bank."""
-    return AgentSetup.load(AgentRole.CONTEXT_SUMMARY, choice, MemoryDigester(choice.style), prompt)
 
 
 def parts_of(

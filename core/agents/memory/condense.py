@@ -15,9 +15,7 @@ from core.agents.answers.schema import Schema, fixed, record
 from core.agents.memory import context_summary
 from core.agents.role.setup import AgentSetup, total
 from core.config.models.model_config import ModelConfig, PromptStyle
-from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment
-from core.domain.agent_role import AgentRole
 from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Session
 from core.domain.story.condensed import FEWEST, range_of
@@ -66,7 +64,7 @@ def task_of(
     """Return the task for as many of the deltas, from the first, as fit into one input; two at least."""
     bare = tuple(replace(one, payload={**one.payload, _LOCKS: []}, json_text="") for one in deltas)
     task = Condensation(session, bare, choice, ratio)
-    setup = _setup(choice)
+    setup = AgentSetup.for_task(choice, PROMPT)
     while len(task.sources) > FEWEST and total((*setup.beginning, *_segments(setup, task))) > setup.budget:
         task = replace(task, sources=task.sources[:-1])
     return task
@@ -74,7 +72,7 @@ def task_of(
 
 def condensing_context(task: Condensation) -> Context:
     """Return the input; raise StoryEngineError (`LLM_CONTEXT_OVERFLOW`) where two deltas are too long."""
-    setup = _setup(task.choice)
+    setup = AgentSetup.for_task(task.choice, PROMPT)
     segments = (*_segments(setup, task), *setup.cue())
     return setup.context(segments, schema=_output_schema(task))
 
@@ -100,10 +98,6 @@ def parse(text: str, task: Condensation) -> ParsedMemory:
     if length > task.limit * _TOLERANCE:
         problems.append(too_long)
     return ParsedMemory(kept, "", tuple(dict.fromkeys((*problems, *answer.too_long)))[:MAX_PROBLEMS])
-
-
-def _setup(choice: ModelConfig) -> AgentSetup:
-    return AgentSetup.load(AgentRole.CONTEXT_SUMMARY, choice, MemoryDigester(choice.style), PROMPT)
 
 
 def _segments(setup: AgentSetup, task: Condensation) -> tuple[Segment, ...]:

@@ -14,10 +14,8 @@ from core.agents.answers.schema import Schema, one_of, record, text_of
 from core.agents.role.setup import AgentSetup, total
 from core.agents.role.shortening import fit_events, shortened
 from core.config.models.model_config import ModelConfig, PromptStyle
-from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment
 from core.context.visibility import CharacterKnowledge
-from core.domain.agent_role import AgentRole
 from core.domain.story.transcript import in_order, render_events
 from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName
@@ -107,7 +105,7 @@ def changes(choice: ModelConfig, sheet: Sheet, knowledge: CharacterKnowledge) ->
 
     Over budget the memory shrinks first, then the longest texts, and at last the oldest go.
     """
-    setup = _setup(choice, Question.CHANGES)
+    setup = AgentSetup.for_task(choice, Question.CHANGES)
     identity, note = _identity(setup, sheet)
     called = knowledge.session.name_of(knowledge.character.slot)
     alias = "" if called == sheet.name else f" The chapter calls this character {called}."
@@ -155,17 +153,13 @@ def _changes(style: PromptStyle, texts: Sequence[str]) -> Schema:
 
 def _alone(choice: ModelConfig, question: Question, sheet: Sheet, task: str, schema: Schema) -> Context:
     """Return an input that has nothing but the character and the task."""
-    setup = _setup(choice, question)
+    setup = AgentSetup.for_task(choice, question)
     identity, note = _identity(setup, sheet)
     return setup.context(
         (identity, setup.fenced(SegmentName.TASK, task), *setup.cue()),
         schema=OutputSchema(question, schema),
         left_out=note,
     )
-
-
-def _setup(choice: ModelConfig, question: Question) -> AgentSetup:
-    return AgentSetup.load(AgentRole.CONTEXT_SUMMARY, choice, MemoryDigester(choice.style), question)
 
 
 def _identity(setup: AgentSetup, sheet: Sheet) -> tuple[Segment, tuple[str, ...]]:

@@ -51,6 +51,11 @@ class AgentSetup:
         prompt = prompt_for(prompt_name or role, choice)
         return cls(role, choice, prompt, render_prompt(prompt), digester)
 
+    @classmethod
+    def for_task(cls, choice: ModelConfig, prompt_name: str) -> "AgentSetup":
+        """Read the prompt of a task of agent 8, in the style of `choice`."""
+        return cls.load(AgentRole.CONTEXT_SUMMARY, choice, MemoryDigester(choice.style), prompt_name)
+
     @property
     def style(self) -> PromptStyle:
         """Whether the model gets long prompts or short ones."""

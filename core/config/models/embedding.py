@@ -24,11 +24,6 @@ class EmbeddingChoice:
     is_set: bool
     """Whether the GM chose it; else it is used where its weights are."""
 
-    @property
-    def lane(self) -> str:
-        """The account whose calls it shares the limits of."""
-        return self.account.name
-
 
 def choose_embedding(settings: EmbeddingSettings, accounts: Accounts) -> EmbeddingChoice | None:
     """Return what makes vectors; None where it is switched off.

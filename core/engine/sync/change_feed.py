@@ -44,7 +44,7 @@ def notifications_for(before: Snapshot, changes: Changes) -> list[Notification]:
     notifications += [notices.DraftStored(draft) for draft in changes.drafts]
     notifications += [notices.UnsentChanged(slot, text) for slot, text in changes.unsent.items()]
     if changes.prompt_blocks is not None and changes.prompt_blocks != before.prompt_blocks:
-        notifications.append(notices.PromptBlocksChanged(changes.prompt_blocks))
+        notifications.append(notices.PromptBlocksChanged())
     if changes.session is not None and changes.session != before.session:
         notifications.append(notices.SessionChanged(changes.session))
     for request in changes.requests:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import ReplyRequest, Request
-from core.domain.session.prompt_block import PromptBlocks
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
@@ -145,8 +144,6 @@ class UnsentChanged(Notification):
 @dataclass(frozen=True, slots=True)
 class PromptBlocksChanged(Notification):
     """The prompt blocks of the chapter, its variants or the active one were edited."""
-
-    prompt_blocks: PromptBlocks
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from typing import Any, Final
 from core.library.json_document import JsonDocument, Path
 from core.library.refusal import FileRefusedError
 from core.text.cleaning import clean
-from core.text.numbers import number_of
 
 V2_SPEC: Final = "chara_card_v2"
 V3_SPEC: Final = "chara_card_v3"
@@ -52,22 +51,12 @@ class CardVersion(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DepthPrompt:
-    """A text that is put into the recent messages, `depth` messages before the newest."""
-
-    text: str
-    depth: int
-    role: str
-
-
-@dataclass(frozen=True, slots=True)
 class Asset:
     """A picture or another file that a card names; `uri` says where it is."""
 
     kind: str
     uri: str
     name: str
-    ext: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +103,10 @@ class Card:
         return found if isinstance(found, dict) else {}
 
     @property
-    def depth_prompt(self) -> DepthPrompt | None:
-        """The depth prompt of the card, if it has one with a text."""
+    def depth_prompt(self) -> str:
+        """The text of the card that goes into the recent messages; empty without one."""
         found = self.extensions.get("depth_prompt")
-        if not isinstance(found, dict) or not _text(found.get("prompt")).strip():
-            return None
-        depth = number_of(found.get("depth"), 0, 10_000)
-        role = _text(found.get("role"))
-        return DepthPrompt(
-            clean(_text(found.get("prompt"))), 4 if depth is None else int(depth), clean(role) or "system"
-        )
+        return clean(_text(found.get("prompt"))) if isinstance(found, dict) else ""
 
     @property
     def assets(self) -> tuple[Asset, ...]:
@@ -132,7 +115,7 @@ class Card:
         if not isinstance(found, list):
             return ()
         return tuple(
-            Asset(*(clean(_text(one.get(key))) for key in ("type", "uri", "name", "ext")))
+            Asset(*(clean(_text(one.get(key))) for key in ("type", "uri", "name")))
             for one in found[:10_000]
             if isinstance(one, dict)
         )

@@ -94,8 +94,7 @@ def placements(card: Card) -> tuple[Placement, ...]:
         ]
         if place is CardTarget.KEPT:
             found.append(Placement(field, title, place, ", ".join(texts)))
-    if card.depth_prompt is not None:
-        found.append(Placement("depth_prompt", "Depth prompt", CardTarget.RULES, card.depth_prompt.text))
+    found.append(Placement("depth_prompt", "Depth prompt", CardTarget.RULES, card.depth_prompt))
     return tuple(placement for placement in found if placement.text.strip())
 
 

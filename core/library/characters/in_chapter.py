@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from core.domain.ids import CharacterId
 from core.domain.session.profile import NO_PROFILE, Profile
@@ -33,6 +33,7 @@ class SharedField(StrEnum):
 
 
 NO_VALUES: Final[Mapping[str, str]] = MappingProxyType({})
+Sharing = TypeVar("Sharing", Profile, LibraryCharacter)
 _OF_PROFILE: Final = tuple(field for field in SharedField if hasattr(NO_PROFILE, field))
 
 
@@ -95,15 +96,10 @@ def text_of(profile: Profile, field: SharedField) -> str:
     return "\n".join(value) if field.is_list else str(value)
 
 
-def profile_with(profile: Profile, field: SharedField, text: str) -> Profile:
-    """Return the profile with the value of one field replaced by a text of it."""
-    return replace(profile, **_said(field, text))
+def with_field(one: Sharing, field: SharedField, text: str) -> Sharing:
+    """Return a profile or a character with another text in one field.
 
-
-def with_field(character: LibraryCharacter, field: SharedField, text: str) -> LibraryCharacter:
-    """Return the character with another text in one field; a new identity overwrites the old one's macros."""
-    return replace(character, **_said(field, text))
-
-
-def _said(field: SharedField, text: str) -> dict[str, Any]:
-    return {field: tuple(text.splitlines()) if field.is_list else text}
+    A new identity of a character overwrites the macros of the old one.
+    """
+    said: dict[str, Any] = {field: tuple(text.splitlines()) if field.is_list else text}
+    return replace(one, **said)

@@ -59,7 +59,7 @@ class LoreFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoreEntry:
-    """One entry. None in a switch or a depth means what the book says, else what the settings say."""
+    """One entry. None in a switch means off; None in a depth means that of the book, else of the scan."""
 
     uid: str
     """Its name in the book; unique there."""

@@ -50,10 +50,6 @@ class Embedder(Protocol):
         """The name that vectors are stored with: those of two models have nothing to do with each other."""
 
     @property
-    def dimensions(self) -> int | None:
-        """Length of a vector; None until the first answer of a service."""
-
-    @property
     def base_url(self) -> str | None:
         """The address that texts are sent to; None when they do not leave this machine."""
 

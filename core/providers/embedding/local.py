@@ -11,7 +11,7 @@ from typing import Final
 from core.config.files.paths import Paths
 from core.providers.embedding.base import Embedding
 from core.providers.embedding.service import embed_with
-from core.providers.embedding.weights import DIMENSIONS, HINT, MODEL, are_here, find_weights
+from core.providers.embedding.weights import HINT, MODEL, are_here, find_weights
 from core.providers.local.client import LocalClient
 from core.providers.local.server import LocalServer, ServerUse
 
@@ -27,7 +27,6 @@ _AT_ONCE: Final = 600
 class LocalEmbedder:
     """Starts the model at the first call, and again when it has died; share one in a process."""
 
-    dimensions: int | None = DIMENSIONS
     base_url: str | None = None
     model = MODEL
     most_characters: int | None = _AT_ONCE
@@ -42,11 +41,6 @@ class LocalEmbedder:
     def name(self) -> str:
         """Name of the provider in artifacts."""
         return self._local.name
-
-    @property
-    def pid(self) -> int | None:
-        """The id of the child process, while it runs."""
-        return self._server.pid
 
     async def is_here(self) -> bool:
         """Whether the weights are on this machine."""

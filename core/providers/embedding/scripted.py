@@ -30,7 +30,6 @@ class ScriptedEmbedder:
     """Makes vectors by a rule; the words of each group of `synonyms` count as one word."""
 
     name = "scripted"
-    dimensions: int | None = _DIMENSIONS
     base_url: str | None = None
     most_characters: int | None = None
 

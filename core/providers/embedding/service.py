@@ -87,6 +87,7 @@ class ServiceEmbedder:
         self._asked = model
         self._account = account
         self._dimensions: int | None = None
+        """Length of a vector, once the service has answered."""
 
     @property
     def name(self) -> str:
@@ -97,11 +98,6 @@ class ServiceEmbedder:
     def model(self) -> str:
         """The name that vectors are stored with: the model as it is chosen."""
         return labelled(self._account, self._asked)
-
-    @property
-    def dimensions(self) -> int | None:
-        """Length of a vector, once the service has answered."""
-        return self._dimensions
 
     @property
     def base_url(self) -> str | None:

@@ -25,7 +25,7 @@ from core.domain.session.profile import (
     profile_text,
 )
 from core.domain.slot import Slot, first_slots
-from core.library.characters.in_chapter import SharedField, profile_with
+from core.library.characters.in_chapter import SharedField, with_field
 from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.screens.setup.held_edit import HeldEdit
 from storyengine_tui.screens.shared.background import remove
@@ -117,7 +117,7 @@ class CharacterPanel(Vertical):
     def set_field(self, field: SharedField, text: str) -> None:
         """Put a text into a field; name and identity can undo it, and an empty panel forgets the rest."""
         if field in _ROOM:
-            self._take_profile(profile_with(self._profile, field, text))
+            self._take_profile(with_field(self._profile, field, text))
         else:
             area = self._area_of(field)
             area.replace(text, (0, 0), area.document.end)

@@ -18,7 +18,7 @@ from core.exchange.arrivals import (
     droppable_file,
     dropped_paths,
 )
-from core.exchange.session_export import from_json, to_json
+from core.exchange.session_export import SessionBody, from_json, to_json
 from core.library.refusal import FileRefusedError
 from tests.core.library.cards.card_samples import V1, V2, V3, packed, picture, t_ext, text_of
 
@@ -122,7 +122,7 @@ def test_a_lorebook_and_a_chat_are_told_apart_from_cards() -> None:
     )
     chat = arrived("\n".join(map(json.dumps, CHAT)).encode(), "Late [x].jsonl")
     assert (chat.kind, chat.name) == (ArrivalKind.CHAT, "Late [x]")
-    assert chat.body is not None
+    assert isinstance(chat.found, SessionBody)
     assert chat.lines[1].startswith("1 prompt")
 
 
@@ -130,7 +130,7 @@ def test_a_lorebook_and_a_chat_are_told_apart_from_cards() -> None:
 def test_an_exported_chapter_is_known_whatever_list_it_is_dropped_on(prefers_lore: bool) -> None:
     found = arrived((VERSIONS / "export-5-book.json").read_bytes(), prefers_lore=prefers_lore)
     assert found.kind is ArrivalKind.CHAPTER
-    assert found.body is not None
+    assert isinstance(found.found, SessionBody)
     assert found.lines[0].startswith("An exported chapter with ")
     assert "It becomes the last one of the book “" in found.lines[1]
     assert not found.claims

@@ -32,7 +32,6 @@ class StepEmbedder:
     """Makes vectors of the texts' lengths; waits where a test holds it, and fails where it says so."""
 
     model = "embed-1"
-    dimensions = 2
 
     def __init__(self, base_url: str | None = ADDRESS, most_characters: int | None = None) -> None:
         self.name = "openai" if base_url else "local"

@@ -331,7 +331,7 @@ async def test_a_question_has_the_mean_of_its_clauses_and_a_vector_for_each_of_i
 
 async def test_without_a_plan_there_are_no_vectors(way: Way) -> None:
     off = EmbeddingService(way.gateway, None, lambda: NOW)
-    assert (off.model, off.dimensions, off.batch) == (None, None, 0)
+    assert (off.model, off.batch) == (None, 0)
     assert not await off.is_available()
     assert await off.embed_query("the key", asked()) == Embedded()
     assert await off.embed_batch(["the key"], asked()) == Embedded()
@@ -341,7 +341,7 @@ async def test_without_a_plan_there_are_no_vectors(way: Way) -> None:
 async def test_it_says_what_makes_vectors_and_releases_it(way: Way, embedder: StepEmbedder) -> None:
     name = stored_name(embedder)
     assert name.startswith("embed-1")
-    assert (way.service.model, way.service.dimensions, way.service.batch) == (name, 2, 16)
+    assert (way.service.model, way.service.batch) == (name, 16)
     assert await way.service.is_available()
     embedder.may_start.clear()
     query = asyncio.create_task(way.service.embed_query("the key", asked()))

@@ -14,7 +14,7 @@ from core.storage.session_store import Lease, WriterInfo
 from db.kept_at_start import store_kept, store_kept_before_copy
 from db.store import PostgresStore
 from db.writes import writer_lock
-from tests.store.chapters import locked_session, taken
+from tests.store.chapters import locked_session
 from tests.store.servers import plain_url
 from tests.store.writes.test_unstored_commits import called, fail, files, start
 
@@ -99,14 +99,14 @@ async def test_a_second_start_does_not_wait_for_one_that_stores_what_is_kept(
     async with start(url, tmp_path) as store, start(url, tmp_path) as beside:
         changes, lease = await kept(store)
         await lease.aclose()
-        label = f"a start{writer_lock.FOR_A_MOMENT}"
         [kept_file] = files(tmp_path)
         kept_file.rename(hidden := tmp_path.with_name("hidden.json"))
-        lease = await taken(store, changes.session_id, label)
+        acquired = await store.acquire(changes.session_id, "a start", is_window=False)
+        assert not isinstance(acquired, WriterInfo)
         hidden.rename(kept_file)
         await store_kept(beside, tmp_path, "another start")
         assert files(tmp_path) == [kept_file]
-        await lease.aclose()
+        await acquired.aclose()
 
 
 async def test_what_is_kept_of_a_chapter_of_another_database_waits_and_holds_up_no_other(

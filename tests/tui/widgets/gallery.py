@@ -11,7 +11,7 @@ from core.domain.slot import Slot
 from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.shell.themed_app import ThemedApp
 from storyengine_tui.textual_ext.painting.diff_display import DiffDisplayApp
-from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+from storyengine_tui.widgets.banner import Banner, BannerAction, BannerText, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.capped_text_area import CharCounter
 from storyengine_tui.widgets.key_line import KeyLine
@@ -57,12 +57,12 @@ class GalleryApp(DiffDisplayApp, ThemedApp):
         view.stream("I wait. The tide turns, and the bell rings twice for those who are late.")
         self.query_one(BusyLine).begin("Agent Blue is writing", style="$slot-blue")
         self.query_one(CharCounter).show(12_345)
-        self.query_one(Banner).show(
+        self.query_one(Banner).content = BannerText(
             "The summary could not be made: the model took too long.",
-            hint="Nothing is lost, and you can go on.",
-            actions=[BannerAction("retry", "Retry", "F8"), BannerAction("dismiss", "Dismiss")],
-            tone=Tone.WARNING,
-            retry_in=90,
+            "Nothing is lost, and you can go on.",
+            (BannerAction("retry", "Retry", "F8"), BannerAction("dismiss", "Dismiss")),
+            Tone.WARNING,
+            retry_at=90,
         )
         self.query_one(PromptArea).focus()
 

@@ -6,7 +6,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Button
 
 from core.domain.slot import Slot
-from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+from storyengine_tui.widgets.banner import Banner, BannerAction, BannerText, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.elapsed import elapsed_text
@@ -196,7 +196,7 @@ async def test_a_banner_counts_down_on_its_clock() -> None:
     app = WidgetApp(lambda: [Banner(clock=clock)])
     async with app.running() as pilot:
         banner = app.query_one(Banner)
-        banner.show("Summary failed.", tone=Tone.WARNING, retry_in=90)
+        banner.content = BannerText("Summary failed.", tone=Tone.WARNING, retry_at=90)
         await pilot.pause()
         assert "Note: Summary failed." in row_of(app, 0)
         assert "in 1:30" in row_of(app, 1)

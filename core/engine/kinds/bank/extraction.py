@@ -151,7 +151,7 @@ class _Work:
 
     async def done(self) -> tuple[Item, ...]:
         """Return the items of the chunk; raise NoAnswerError."""
-        setup = scan.setup_of(self.choice)
+        setup = AgentSetup.for_task(self.choice, scan.SCAN)
         found: list[Sorted] = []
         for part in scan.parts_of(setup, self.knowledge, self.analysed, self.known):
             for context in _contexts(setup, self.knowledge, part, self.known):
@@ -179,7 +179,7 @@ class _Work:
 
     async def _matched(self, doubtful: Sequence[Comparison]) -> list[Comparison]:
         """Return those that are the same as something that is there, and may change it."""
-        setup = scan.setup_of(self.choice, compare.MATCH)
+        setup = AgentSetup.for_task(self.choice, compare.MATCH)
         changing: list[Comparison] = []
 
         async def read(asked: Sequence[Comparison], text: str) -> tuple[Sorted, tuple[str, ...]]:
@@ -192,7 +192,7 @@ class _Work:
         return changing
 
     async def _updated(self, changing: Sequence[Comparison]) -> None:
-        setup = scan.setup_of(self.choice, compare.UPDATE)
+        setup = AgentSetup.for_task(self.choice, compare.UPDATE)
 
         async def read(asked: Sequence[Comparison], text: str) -> tuple[None, tuple[str, ...]]:
             return None, known_in_words(self.sorter.update(asked, compare.read_update(text, asked)))
@@ -214,7 +214,7 @@ def scans_of(
     events = [one for one in canon if max(0, chunk.first - BEFORE) <= one.prompt_index <= chunk.last]
     knowledge, analysed = _analysed(snapshot, request, chunk, events)
     known = _known(snapshot, request, (), knowledge.events)
-    setup = scan.setup_of(choice)
+    setup = AgentSetup.for_task(choice, scan.SCAN)
     parts = scan.parts_of(setup, knowledge, analysed, known)
     return [context for part in parts for context in _contexts(setup, knowledge, part, known)]
 

@@ -57,13 +57,17 @@ class CharacterLibrary(Archive[LibraryCharacter]):
         return next(origin, None) or next((one for one in kept if key in map(name_key, one.names)), None)
 
     async def import_card(self, content: bytes, file_name: str, *, is_trusted: bool = False) -> CardImport:
+        """Store the character in a file, as `take_card` does; raise FileRefusedError with one sentence."""
+        file = await asyncio.to_thread(read_card, content, file_name)
+        return await self.take_card(file, is_trusted=is_trusted)
+
+    async def take_card(self, file: CardFile, *, is_trusted: bool = False) -> CardImport:
         """Store the character in a card, with the file as it is; raise FileRefusedError with one sentence.
 
         A file that was imported before is not stored again. Only of a card that the GM trusts its groups
         and its model are taken, and whether it is static.
         """
-        file = await asyncio.to_thread(read_card, content, file_name)
-        kept = KeptFile(file.name, content)
+        kept = KeptFile(file.name, file.content)
         present = await self.listed()
         file_hash = await asyncio.to_thread(lambda: kept.sha256)
         for one in present:

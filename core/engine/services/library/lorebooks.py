@@ -70,7 +70,10 @@ class LoreLibrary(Archive[KeptLorebook]):
 
     async def import_lore(self, content: bytes, file_name: str) -> LoreImport:
         """Store a lorebook, with its file as it is; raise FileRefusedError with one sentence."""
-        file = await asyncio.to_thread(read_lore_file, content, file_name)
+        return await self.take_lore(await asyncio.to_thread(read_lore_file, content, file_name), content)
+
+    async def take_lore(self, file: LoreFile, content: bytes) -> LoreImport:
+        """Store a lorebook that was read from `content`, which is kept as it is."""
         kept = KeptFile(file.name, content)
         file_hash = await asyncio.to_thread(lambda: kept.sha256)
         present = await self.listed()
@@ -78,18 +81,8 @@ class LoreLibrary(Archive[KeptLorebook]):
             if one.file_hash == file_hash:
                 return LoreImport(one, (already_here(one.name),), is_new=False)
         wanted = _stem(file.name) if is_blank(file.book.name) else file.book.name
-        now = self._clock()
-        book = KeptLorebook(
-            id=LorebookId(new_uuid()),
-            name=free_name(wanted, keys_of(present)),
-            entry_count=len(file.book.entries),
-            format=_format(file),
-            file_hash=file_hash,
-            created_at=now,
-            updated_at=now,
-        )
-        book = valid(cleaned_lorebook(book), problems_of_lorebook)
-        await self._store.put_lorebook(book, file=kept)
+        name, entries = free_name(wanted, keys_of(present)), len(file.book.entries)
+        book = await self._store_new(name, kept, file_hash, _format(file), entries)
         return LoreImport(book, tuple(_report(book, wanted, file)))
 
     async def create(self, name: str) -> KeptLorebook:
@@ -97,17 +90,23 @@ class LoreLibrary(Archive[KeptLorebook]):
         called = free_name(name, keys_of(await self.listed()))
         empty = write_lorebook(Lorebook(name=called), LoreFormat.WORLD_INFO)
         kept = KeptFile(f"{called}.json", empty.text.encode())
+        return await self._store_new(called, kept, kept.sha256, LoreFormat.WORLD_INFO.value)
+
+    async def _store_new(
+        self, name: str, file: KeptFile, file_hash: str, format_: str, entry_count: int = 0
+    ) -> KeptLorebook:
         now = self._clock()
         book = KeptLorebook(
             id=LorebookId(new_uuid()),
-            name=called,
-            format=LoreFormat.WORLD_INFO.value,
-            file_hash=kept.sha256,
+            name=name,
+            entry_count=entry_count,
+            format=format_,
+            file_hash=file_hash,
             created_at=now,
             updated_at=now,
         )
         book = valid(cleaned_lorebook(book), problems_of_lorebook)
-        await self._store.put_lorebook(book, file=kept)
+        await self._store.put_lorebook(book, file=file)
         return book
 
     async def by_id(self, lorebook_id: LorebookId) -> KeptLorebook:

@@ -1,4 +1,4 @@
-"""The texts of one scan and where keys are in them: messages, notes, fields of the card, texts of entries."""
+"""The texts of one scan and where keys are in them: messages, fields of the card, texts of entries."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from typing import Final
 
 from core.library.lore.activation.compiled import CompiledEntry, CompiledKey
 from core.library.lore.activation.keys import SECONDS, Expression, place_of
-from core.library.lore.activation.scene import ActivationInput, ScanSettings
+from core.library.lore.activation.scene import ActivationInput
 from core.library.lore.activation.term_index import SearchedText, TermIndex
 
 ALL_EXPRESSIONS: Final = 0.5
@@ -45,16 +45,12 @@ class Remembered:
 class ScanBuffer:
     """Everything that is scanned in one activation. Messages are added on demand, newest first."""
 
-    def __init__(
-        self, scene: ActivationInput, settings: ScanSettings, index: TermIndex, known: Remembered
-    ) -> None:
+    def __init__(self, scene: ActivationInput, index: TermIndex, known: Remembered) -> None:
         self._index = index
         self._known = known
         self._newest = scene.messages[::-1]
-        self._includes_names = settings.includes_names
         self._parts: list[_Part] = []
         self._term_at: dict[int, int] = {}
-        self._notes = [_Part(index.searched(text), Hit(detail="a note")) for text in scene.injections]
         self._fields = {
             name: _Part(index.searched(text), Hit(detail=f"the {name.replace('_', ' ')}"))
             for name, text in scene.fields.items()
@@ -68,18 +64,12 @@ class ScanBuffer:
         """Add messages up to `depth`, if there are so many; return the terms that were in none before."""
         new = set[int]()
         for at, message in enumerate(self._newest[len(self._parts) : depth], start=len(self._parts)):
-            name = message.name if self._includes_names else ""
-            part = _Part(self._index.searched(message.text, name), Hit(message=message.number))
+            part = _Part(self._index.searched(message.text, message.name), Hit(message=message.number))
             first = part.text.hits - self._term_at.keys()
             self._term_at.update(dict.fromkeys(first, at))
             new |= first
             self._parts.append(part)
         return new
-
-    @property
-    def message_count(self) -> int:
-        """Maximum number of messages to scan."""
-        return len(self._newest)
 
     def add_recursion(self, parent: str, text: str) -> set[int]:
         """Add the text of an active entry, in which other entries may find their keys; return its terms."""
@@ -90,50 +80,43 @@ class ScanBuffer:
         self._joined.clear()
         return part.text.hits
 
-    @property
-    def has_recursion(self) -> bool:
-        """Whether there is a text of an entry."""
-        return bool(self._recursion)
-
     def other_terms(self) -> set[int]:
-        """Return the terms that are in notes and fields of the card."""
-        return set[int]().union(*(part.text.hits for part in (*self._notes, *self._fields.values())))
+        """Return the terms that are in fields of the card."""
+        return set[int]().union(*(part.text.hits for part in self._fields.values()))
 
-    def find(self, key: CompiledKey, entry: CompiledEntry, depth: int, *, with_recursion: bool) -> Hit | None:
+    def find(self, key: CompiledKey, entry: CompiledEntry) -> Hit | None:
         """Return where a key of an entry is; raise TimeoutError for an expression that takes too long."""
         if key.expression is not None:
-            return self._find_expression(key.expression, key.terms, entry, depth, with_recursion)
+            return self._find_expression(key.expression, key.terms, entry)
         if not key.terms:
             return None
         [term] = key.terms
         at = self._term_at.get(term)
-        if at is not None and at < depth:
+        if at is not None and at < entry.depth:
             return self._parts[at].hit
-        for part in self._others(entry, depth):
+        for part in self._fields_for(entry):
             if term in part.text.hits:
                 return part.hit
-        return self._recursion_at.get(term) if with_recursion else None
+        return self._recursion_at.get(term) if entry.is_recursive else None
 
-    def _others(self, entry: CompiledEntry, depth: int) -> list[_Part]:
-        if not (self._notes or entry.fields):
+    def _fields_for(self, entry: CompiledEntry) -> list[_Part]:
+        if entry.depth <= 0:
             return []
-        named = [self._fields[name] for name in entry.fields if name in self._fields] if depth > 0 else []
-        return [*self._notes, *named]
+        return [self._fields[name] for name in entry.fields if name in self._fields]
+
+    def _parts_for(self, entry: CompiledEntry) -> list[_Part]:
+        """Return all texts for an entry."""
+        recursion = self._recursion if entry.is_recursive else []
+        return [*self._parts[: entry.depth], *self._fields_for(entry), *recursion]
 
     def _find_expression(
-        self,
-        expression: Expression,
-        terms: tuple[int, ...],
-        entry: CompiledEntry,
-        depth: int,
-        with_recursion: bool,
+        self, expression: Expression, terms: tuple[int, ...], entry: CompiledEntry
     ) -> Hit | None:
-        parts = [*self._parts[:depth], *self._others(entry, depth)]
-        parts += self._recursion if with_recursion else []
+        parts = self._parts_for(entry)
         if terms and all(part.text.hits.isdisjoint(terms) for part in parts):
             return None
         if not expression.is_local:
-            return self._find_anywhere(expression, entry, depth, with_recursion)
+            return self._find_anywhere(expression, entry)
         count = len(parts)
         for number, part in enumerate(parts, start=1):
             if terms and part.text.hits.isdisjoint(terms):
@@ -147,10 +130,8 @@ class ScanBuffer:
                 return part.hit
         return None
 
-    def _find_anywhere(
-        self, expression: Expression, entry: CompiledEntry, depth: int, with_recursion: bool
-    ) -> Hit | None:
-        text, starts = self._whole(entry, depth, with_recursion)
+    def _find_anywhere(self, expression: Expression, entry: CompiledEntry) -> Hit | None:
+        text, starts = self._whole(entry)
         place = (expression, text)
         if place in self._known.before:
             at = self._known.before[place]
@@ -164,17 +145,14 @@ class ScanBuffer:
             return None
         return next((hit for start, hit in reversed(starts) if start <= at), Hit())
 
-    def _whole(
-        self, entry: CompiledEntry, depth: int, with_recursion: bool
-    ) -> tuple[str, list[tuple[int, Hit]]]:
+    def _whole(self, entry: CompiledEntry) -> tuple[str, list[tuple[int, Hit]]]:
         """Return all texts for an entry as one, and where each begins."""
-        key = (min(depth, len(self._parts)), with_recursion, entry.fields)
+        key = (min(entry.depth, len(self._parts)), entry.is_recursive, entry.fields)
         if key not in self._joined:
-            parts = [*self._parts[:depth], *self._others(entry, depth)]
             pieces: list[str] = []
             starts: list[tuple[int, Hit]] = []
             length = 0
-            for part in parts + (self._recursion if with_recursion else []):
+            for part in self._parts_for(entry):
                 pieces.append(f"{START}{part.text.raw}")
                 starts.append((length, part.hit))
                 length += len(pieces[-1]) + 1

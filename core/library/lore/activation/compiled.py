@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from core.library.lore.activation.keys import Expression, Term, needed_terms, read_key
 from core.library.lore.activation.result import InputPosition
-from core.library.lore.activation.scene import Origin, ScannedBook, ScanSettings, Strategy, digest_of
+from core.library.lore.activation.scene import Origin, ScannedBook, digest_of
 from core.library.lore.activation.term_index import TermIndex
 from core.library.lore.book import LoreEntry, Position, Role
 from core.library.lore.decorators import Decorators, split_decorators
@@ -25,11 +25,6 @@ LASTING: Final = ("keep_activate_after_match", "dont_activate_after_match")
 """Decorators by which an activation matters for good."""
 _PLACES: Final = 256
 _POSITIONS: Final = {"before_desc": Position.BEFORE_CHARACTER}
-_ORIGINS: Final = {
-    Strategy.EVENLY: (Origin.CHAT, Origin.PERSONA, (Origin.CHARACTER, Origin.WORLD)),
-    Strategy.CHARACTER_FIRST: (Origin.CHAT, Origin.PERSONA, Origin.CHARACTER, Origin.WORLD),
-    Strategy.WORLD_FIRST: (Origin.CHAT, Origin.PERSONA, Origin.WORLD, Origin.CHARACTER),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +71,11 @@ class CompiledEntry:
 
 
 class Compiler:
-    """Compiles entries for one set of settings and names, and each entry once."""
+    """Compiles entries for one depth and one set of names, and each entry once."""
 
-    def __init__(self, index: TermIndex, settings: ScanSettings, names: MacroNames) -> None:
+    def __init__(self, index: TermIndex, scan_depth: int, names: MacroNames) -> None:
         self._index = index
-        self._settings = settings
+        self._scan_depth = scan_depth
         self._names = names
         self._books: dict[str, ScannedBook] = {}
         self._known: dict[tuple[str, int], CompiledEntry] = {}
@@ -109,10 +104,7 @@ class Compiler:
         entry = _decorated(source, decorators)
         depth = entry.scan_depth
         if depth is None:
-            depth = self._settings.scan_depth if book.book.scan_depth is None else book.book.scan_depth
-        is_recursive = book.book.is_recursive
-        if is_recursive is None:
-            is_recursive = self._settings.is_recursive
+            depth = self._scan_depth if book.book.scan_depth is None else book.book.scan_depth
         has_secondary = entry.is_selective and not entry.uses_regex
         excluded = () if entry.uses_regex else decorators.keys("exclude_keys")
         keys = self._keys(entry.keys, entry)
@@ -130,7 +122,7 @@ class Compiler:
             excluded=self._keys(excluded, entry),
             excluded_together=self._keys(decorators.keys("exclude_keys_all"), entry),
             depth=depth,
-            is_recursive=is_recursive or "recursive" in decorators.flags,
+            is_recursive=bool(book.book.is_recursive) or "recursive" in decorators.flags,
             fields=tuple(name for name, attribute in FIELDS if getattr(entry, attribute)),
             place=_place(entry.position, entry.depth, entry.role, entry.outlet),
             is_always_considered=entry.is_constant
@@ -142,18 +134,14 @@ class Compiler:
         )
 
     def _keys(self, keys: Iterable[str], entry: LoreEntry) -> tuple[CompiledKey, ...]:
-        is_case_sensitive = entry.case_sensitive
-        is_whole_word = entry.whole_words
         found = []
         for key in keys:
             shown = expand(key, self._names, Draws(entry.uid)) if has_macros(key) else key
             read = read_key(
                 shown,
                 uses_regex=entry.uses_regex,
-                is_case_sensitive=self._settings.case_sensitive
-                if is_case_sensitive is None
-                else is_case_sensitive,
-                is_whole_word=self._settings.whole_words if is_whole_word is None else is_whole_word,
+                is_case_sensitive=bool(entry.case_sensitive),
+                is_whole_word=bool(entry.whole_words),
             )
             expression = read if isinstance(read, Expression) else None
             needed = (read,) if isinstance(read, Term) else needed_terms(expression) if expression else ()
@@ -213,13 +201,10 @@ def _placed(decorators: Decorators) -> dict[str, Any]:
     return found
 
 
-def ranked(
-    books: Sequence[tuple[ScannedBook, list[CompiledEntry]]], strategy: Strategy
-) -> list[CompiledEntry]:
+def ranked(books: Sequence[tuple[ScannedBook, list[CompiledEntry]]]) -> list[CompiledEntry]:
     """Return all entries in the order in which the budget goes to them."""
     found: list[CompiledEntry] = []
-    for origins in _ORIGINS[strategy]:
-        wanted = origins if isinstance(origins, tuple) else (origins,)
-        one = [entry for book, entries in books if book.origin in wanted for entry in entries]
+    for origin in (Origin.CHARACTER, Origin.WORLD):
+        one = [entry for book, entries in books if book.origin is origin for entry in entries]
         found += sorted(one, key=lambda entry: -entry.entry.order)
     return found

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Final
 
 from core.library.lore.activation.buffer import Hit, ScanBuffer
@@ -20,14 +19,6 @@ _LOGIC: Final = {
     Logic.NOT_ANY: "none of them may be there",
     Logic.AND_ALL: "all of them are needed",
 }
-
-
-class State(Enum):
-    """Kind of a pass."""
-
-    FIRST = auto()
-    RECURSION = auto()
-    MORE_MESSAGES = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +42,7 @@ class Verdict:
 
 
 class Rules:
-    """The rules for one scene. `state`, `level` and `widened` change from pass to pass."""
+    """The rules for one scene. `is_recursion` and `level` change from pass to pass."""
 
     def __init__(self, buffer: ScanBuffer, scene: ActivationInput) -> None:
         self._buffer = buffer
@@ -59,11 +50,10 @@ class Rules:
         self._length = scene.message_count
         self._replies = self._length if scene.replies is None else scene.replies
         self._tags = {tag.casefold() for tag in scene.tags}
-        self.state = State.FIRST
+        self.is_recursion = False
+        """Whether it is a pass behind the first one."""
         self.level = 0
         """The level of recursion that is open."""
-        self.widened = 0
-        """So many messages more than asked for are scanned, to have enough active entries."""
 
     def verdict(self, compiled: CompiledEntry, timer: Timer) -> Verdict:
         """Return what becomes of an entry in this pass, but for groups, chance and budget."""
@@ -94,9 +84,9 @@ class Rules:
         if timer.is_sticky:
             return None
         level = entry.delay_until_recursion
-        if level and (self.state is not State.RECURSION or level > self.level or not compiled.is_recursive):
+        if level and not (self.is_recursion and level <= self.level and compiled.is_recursive):
             return Reason.WAITS_FOR_RECURSION
-        if entry.excludes_recursion and self.state is State.RECURSION:
+        if entry.excludes_recursion and self.is_recursion:
             return Reason.EXCLUDES_RECURSION
         return None
 
@@ -114,7 +104,7 @@ class Rules:
         is_refused = (
             self._replies < numbers.get("activate_only_after", 0)
             or (every is not None and (every == 0 or self._replies % every != 0))
-            or ("is_greeting" in numbers and numbers["is_greeting"] != self._scene.greeting)
+            or "is_greeting" in numbers  # A chapter begins with no greeting of a card.
             or ("dont_activate_after_match" in flags and timer.was_active)
         )
         return Reason.CONDITION if is_refused else None
@@ -138,7 +128,7 @@ class Rules:
         slow = ""
         for key in compiled.keys:
             try:
-                hit = self._find(key, compiled)
+                hit = self._buffer.find(key, compiled)
             except TimeoutError:
                 slow = slow or key.shown
                 continue
@@ -179,11 +169,6 @@ class Rules:
 
     def _is_found(self, key: CompiledKey, compiled: CompiledEntry) -> bool:
         try:
-            return self._find(key, compiled) is not None
+            return self._buffer.find(key, compiled) is not None
         except TimeoutError:
             return False
-
-    def _find(self, key: CompiledKey, compiled: CompiledEntry) -> Hit | None:
-        depth = compiled.depth + (self.widened if compiled.entry.scan_depth is None else 0)
-        with_recursion = compiled.is_recursive and self.state is not State.MORE_MESSAGES
-        return self._buffer.find(key, compiled, depth, with_recursion=with_recursion)

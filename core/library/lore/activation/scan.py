@@ -8,29 +8,20 @@ budget as well; a probability of 0 never holds; entries that wait for recursion 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum, auto
 from functools import partial
 from typing import Final
 
 from core.library.lore.activation.buffer import ScanBuffer
 from core.library.lore.activation.compiled import LASTING, CompiledEntry
 from core.library.lore.activation.result import ActiveEntry, Outcome, Reason
-from core.library.lore.activation.rules import Rules, State, Verdict
-from core.library.lore.activation.scene import ActivationInput, ScanSettings
+from core.library.lore.activation.rules import Rules, Verdict
+from core.library.lore.activation.scene import ActivationInput
 from core.library.lore.activation.thinning import Budget, Candidate, losers, score
 from core.library.lore.activation.timers import NO_TIMER, Timer, activations, timer_of
 from core.library.macros import Draws, drawn, expand
 
 MOST_PASSES: Final = 200
 """Scans of one activation at most; longer chains of recursion end there."""
-
-
-class _Next(Enum):
-    """The pass after a pass, if any."""
-
-    END = auto()
-    RECURSION = auto()
-    MORE_MESSAGES = auto()
 
 
 class Scan:
@@ -60,30 +51,29 @@ class Scan:
         self,
         buffer: ScanBuffer,
         scene: ActivationInput,
-        settings: ScanSettings,
+        budget: int | None,
         count_tokens: Callable[[str], int],
         ranks: Mapping[tuple[str, str], int],
     ) -> None:
         """Activate all that is to be active."""
-        self._buffer, self._scene, self._settings = buffer, scene, settings
+        self._buffer, self._scene = buffer, scene
         self._seed = (scene.seed, str(scene.message_count))
         self._timers = self._timers_at(scene, ranks)
         self._rules = Rules(buffer, scene)
-        self._budget = Budget(settings.budget, count_tokens)
+        self._budget = Budget(budget, count_tokens)
         self._open.update(self._timers)
         self._open_for(buffer.other_terms())
         self._open_for(buffer.reach(self._deepest))
         levels = self._levels
-        self._rules.state, self._rules.level = State.FIRST, levels.pop(0) if levels else 0
-        for number in range(1, MOST_PASSES + 1):
-            new = self._pass()
-            after = self._after(new)
-            if after is _Next.END and levels and not self._budget.is_used_up:
-                after, self._rules.level = _Next.RECURSION, levels.pop(0)
-            if after is _Next.END or number == settings.max_recursion_steps:
+        self._rules.level = levels.pop(0) if levels else 0
+        for _ in range(MOST_PASSES):
+            feeding = list(filter(self._feeds, self._pass()))
+            if self._budget.is_used_up or not (feeding or levels):
                 return
-            self._feed(new)
-            self._rules.state = State.RECURSION if after is _Next.RECURSION else State.MORE_MESSAGES
+            if not feeding:
+                self._rules.level = levels.pop(0)
+            self._feed(feeding)
+            self._rules.is_recursion = True
 
     def _timers_at(self, scene: ActivationInput, ranks: Mapping[tuple[str, str], int]) -> dict[int, Timer]:
         """Return the timers of entries, by their ranks, as far as they say something now."""
@@ -147,7 +137,7 @@ class Scan:
         ]
         if not candidates:
             return {}
-        return losers(candidates, self._groups.get, scores=self._settings.group_scoring, seed=self._seed)
+        return losers(candidates, self._groups.get, self._seed)
 
     def _score(self, rank: int) -> int:
         compiled = self._entries[rank]
@@ -193,26 +183,9 @@ class Scan:
         compiled = self._entries[rank]
         return compiled.is_recursive and not compiled.entry.prevents_recursion
 
-    def _after(self, new: list[int]) -> _Next:
-        settings = self._settings
-        if self._budget.is_used_up:
-            return _Next.END
-        if any(map(self._feeds, new)) or (
-            self._rules.state is State.MORE_MESSAGES and self._buffer.has_recursion
-        ):
-            return _Next.RECURSION
-        is_short = len(self._active) < settings.min_activations and not settings.max_recursion_steps
-        depth = settings.scan_depth + self._rules.widened + 1
-        most = settings.min_activations_depth or self._buffer.message_count
-        if is_short and depth <= min(most, self._buffer.message_count):
-            self._rules.widened += 1
-            self._open_for(self._buffer.reach(self._deepest + self._rules.widened))
-            return _Next.MORE_MESSAGES
-        return _Next.END
-
-    def _feed(self, new: list[int]) -> None:
+    def _feed(self, ranks: list[int]) -> None:
         """Put the texts of new entries where others find their keys."""
-        for rank in filter(self._feeds, new):
+        for rank in ranks:
             text = self._text(rank, shows_hidden=True)
             self._open_for(self._buffer.add_recursion(self._entries[rank].entry.uid, text))
 
@@ -227,7 +200,7 @@ class Scan:
         verdict = self._active.get(rank) or self._refused.get(rank)
         if verdict is None:
             # No text concerned it, so the rules that come before its keys tell why.
-            self._rules.state = State.FIRST
+            self._rules.is_recursion = False
             verdict = self._verdict(rank)
         is_active = rank in self._active
         return Outcome(

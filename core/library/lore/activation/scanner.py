@@ -11,6 +11,7 @@ from core.library.lore.activation.result import ActiveEntry, Outcome
 from core.library.lore.activation.scan import Scan
 from core.library.lore.activation.scene import Activated, ActivationInput, ScannedBook, ScanSettings
 from core.library.lore.activation.term_index import MOST_TEXTS, TermIndex
+from core.library.macros import MacroNames
 
 _SPARE: Final = 1_000
 """So many terms of earlier books may remain before the index is made again."""
@@ -83,35 +84,29 @@ class LoreScanner:
     ) -> Activation:
         """Return which entries of `books` are active in a scene, and why; blocking."""
         settings = settings or ScanSettings()
-        prepared = self._prepare(books, scene, settings)
+        prepared = self._prepare(books, scene.names, settings.scan_depth)
         self._remembered = Remembered(before=self._remembered.now)
         wanted = {name: text for name, text in scene.fields.items() if name in prepared.fields}
         scene = replace(scene, fields=wanted)
-        buffer = ScanBuffer(scene, settings, self._index, self._remembered)
+        buffer = ScanBuffer(scene, self._index, self._remembered)
         scan = Scan(prepared.entries, prepared.users, prepared.always, prepared.deepest, prepared.levels)
-        scan.run(buffer, scene, settings, self._count_tokens, prepared.ranks)
+        scan.run(buffer, scene, settings.budget, self._count_tokens, prepared.ranks)
         return Activation(scan, prepared, scene.message_count)
 
-    def _prepare(
-        self, books: Sequence[ScannedBook], scene: ActivationInput, settings: ScanSettings
-    ) -> Prepared:
-        names = (scene.names.char, scene.names.user)
-        for_now: tuple[object, ...] = (
-            *(*names, settings.scan_depth, settings.case_sensitive, settings.whole_words),
-            *(settings.is_recursive, settings.strategy),
-        )
+    def _prepare(self, books: Sequence[ScannedBook], names: MacroNames, scan_depth: int) -> Prepared:
+        for_now = (names.char, names.user, scan_depth)
         if self._compiler is None or for_now != self._for:
-            self._compiler = Compiler(self._index, settings, scene.names)
+            self._compiler = Compiler(self._index, scan_depth, names)
             self._for, self._books = for_now, ()
         # Books are values: the same object is the same book.
         now = tuple((book.label, book.origin, book.book) for book in books)
         if self._prepared is None or not _are_same(now, self._books):
-            self._prepared = _prepared(self._compiler, books, settings)
+            self._prepared = _prepared(self._compiler, books)
             self._books = now
             if len(self._index) > 2 * len(self._prepared.users) + _SPARE:
                 self._index = TermIndex()
-                self._compiler = Compiler(self._index, settings, scene.names)
-                self._prepared = _prepared(self._compiler, books, settings)
+                self._compiler = Compiler(self._index, scan_depth, names)
+                self._prepared = _prepared(self._compiler, books)
         return self._prepared
 
 
@@ -121,8 +116,8 @@ def _are_same(now: Sequence[tuple[str, object, object]], then: Sequence[tuple[st
     )
 
 
-def _prepared(compiler: Compiler, books: Sequence[ScannedBook], settings: ScanSettings) -> Prepared:
-    entries = ranked(compiler.compiled(books), settings.strategy)
+def _prepared(compiler: Compiler, books: Sequence[ScannedBook]) -> Prepared:
+    entries = ranked(compiler.compiled(books))
     users: dict[int, list[int]] = {}
     for rank, entry in enumerate(entries):
         for term in entry.terms:

@@ -30,20 +30,10 @@ _PLAIN: Final = LoreEntry(uid="")
 
 
 class Origin(StrEnum):
-    """Owner of a book; decides which books come first."""
+    """Owner of a book; those of the character come first."""
 
-    CHAT = "chat"
-    PERSONA = "persona"
     CHARACTER = "character"
     WORLD = "world"
-
-
-class Strategy(StrEnum):
-    """Whether the books of the character come before those of the world, behind them, or among them."""
-
-    EVENLY = "evenly"
-    CHARACTER_FIRST = "character first"
-    WORLD_FIRST = "world first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +70,10 @@ Logged = Activated | LoreUse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanSettings:
-    """Defaults for entries and books that set no value themselves."""
+    """Bounds of a scan; what entries and books leave open otherwise is off."""
 
     scan_depth: int = 2
-    case_sensitive: bool = False
-    whole_words: bool = False
-    is_recursive: bool = False
-    group_scoring: bool = False
-    includes_names: bool = True
-    strategy: Strategy = Strategy.CHARACTER_FIRST
-    max_recursion_steps: int = 0
-    """Scans at most, the first one included; 0 means no limit."""
-    min_activations: int = 0
-    """Older messages are scanned until so many entries are active; not together with a limit of steps."""
-    min_activations_depth: int = 0
-    """Messages that are scanned for that at most; 0 means all."""
+    """Messages that are scanned for entries and books that set no number."""
     budget: int | None = None
     """Tokens of all texts together; None means no limit."""
 
@@ -109,10 +88,6 @@ class ActivationInput:
     """Number of messages in the story; that of `messages` if not given."""
     replies: int | None = None
     """Number of them that characters wrote; `length` if not given."""
-    greeting: int | None = None
-    """Index of the greeting that the story began with, while it is the newest message."""
-    injections: Sequence[str] = ()
-    """Texts that are always scanned, such as a note of the GM."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Texts for entries that ask for them: `persona`, `description`, `personality`, `depth_prompt`,
     `scenario`, `notes`."""

@@ -85,12 +85,11 @@ class Candidate:
 
 
 def losers(
-    candidates: Sequence[Candidate], taken: Callable[[str], str | None], *, scores: bool, seed: Sequence[str]
+    candidates: Sequence[Candidate], taken: Callable[[str], str | None], seed: Sequence[str]
 ) -> dict[int, str]:
     """Return the ranks that lose, each with the winner over it.
 
-    `taken` names the entry of a group that is active already. `scores` is whether entries that say nothing
-    are compared by their scores.
+    `taken` names the entry of a group that is active already.
     """
     lost: dict[int, str] = {}
     groups: dict[str, list[Candidate]] = {}
@@ -99,17 +98,15 @@ def losers(
             groups.setdefault(group, []).append(candidate)
     for group, members in groups.items():
         left = [member for member in members if member.rank not in lost]
-        lost |= _lost_in(group, left, taken(group), scores=scores, seed=seed)
+        lost |= _lost_in(group, left, taken(group), seed)
     return lost
 
 
-def _lost_in(
-    group: str, members: list[Candidate], active: str | None, *, scores: bool, seed: Sequence[str]
-) -> dict[int, str]:
+def _lost_in(group: str, members: list[Candidate], active: str | None, seed: Sequence[str]) -> dict[int, str]:
     sticky = [member for member in members if member.is_sticky]
     if sticky:
         return _others(members, sticky)
-    lost = _outscored(members, scores=scores)
+    lost = _outscored(members)
     members = [member for member in members if member.rank not in lost]
     if active is not None:
         return lost | {member.rank: f"entry {active} is active already" for member in members}
@@ -125,16 +122,16 @@ def _others(members: list[Candidate], winners: list[Candidate]) -> dict[int, str
     return {member.rank: f"entry {names} was" for member in members if member not in winners}
 
 
-def _outscored(members: list[Candidate], *, scores: bool) -> dict[int, str]:
-    switches = [member.compiled.entry.group_scoring for member in members]
-    if not (scores or any(switches)) or len(members) < 2:
+def _outscored(members: list[Candidate]) -> dict[int, str]:
+    scored = [member for member in members if member.compiled.entry.group_scoring]
+    if not scored or len(members) < 2:
         return {}
     points = {member.rank: member.score() for member in members}
     most = max(points.values())
     return {
         member.rank: f"it has {points[member.rank]} of {most} keys"
-        for member, switch in zip(members, switches, strict=True)
-        if (scores if switch is None else switch) and points[member.rank] < most
+        for member in scored
+        if points[member.rank] < most
     }
 
 

@@ -26,7 +26,6 @@ from storyengine_tui.cli.running import cannot_write, one_of, print_bytes
 
 CHAT_SUFFIX = ".jsonl"
 MODELS_LEFT_OUT = "Its characters bring models ({}), which were left out; --trust takes them."
-"""Bytes; no exported session is larger."""
 
 
 class ExportFormat(StrEnum):

@@ -82,7 +82,7 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
             session = self._workspace.session
             is_in_book = session is not None and session.id in in_books
             if self._has_open_one and is_in_book and self.is_active:
-                self.show_shelf("books", "")
+                self.show_shelf("books")
                 return
             sessions = [summary for summary in sessions if summary.id not in in_books]
         self._has_open_one = False

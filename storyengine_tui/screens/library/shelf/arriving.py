@@ -11,7 +11,9 @@ from core.domain.clock import utc_now
 from core.domain.errors import StorageError
 from core.exchange.arrivals import CHAT_ENDING, Arrival, ArrivalKind, arrival_of, dropped_paths, typed_paths
 from core.exchange.library.library_files import ENDINGS, LARGEST_CHAPTER, NO_FILE, files_in, read_file
-from core.exchange.session_export import ImportRefusedError
+from core.exchange.session_export import ImportRefusedError, SessionBody
+from core.library.card_lore import LoreFile
+from core.library.cards.card_file import CardFile
 from core.library.refusal import LARGEST_FILE, FileRefusedError
 from core.text.cleaning import clean_line
 from core.text.numbers import counted
@@ -124,91 +126,100 @@ class DropImport:
         """Ask whether these files are wanted, by their names; raise FileRefusedError without any."""
         if not files:
             raise FileRefusedError(NO_FILE)
-        names = [file.name for file in files[:_NAMED]]
-        more = [f"… and {len(files) - _NAMED:,} more"] if len(files) > _NAMED else []
-        question = ConfirmModal(
-            f"Import {counted(len(files), 'file')}?", "\n".join([*names, *more]), confirm="Import"
-        )
+        names = _listed([file.name for file in files])
+        question = ConfirmModal(f"Import {counted(len(files), 'file')}?", names, confirm="Import")
         ask_first(
             self._screen.app, question, lambda: self._screen.do(self._take_each(files), then_reloads=True)
         )
 
     async def _take_each(self, files: Sequence[Path]) -> None:
         """Import these files; ask before what they claim is accepted, where the list still shows."""
-        claims = await self._claims_in(files)
+        read, claims = await self._read_each(files)
         if not claims or not self._screen.is_active:
-            await self._import_files(files)
+            await self._import_files(files, read)
             return
-        lines = [f"{name}: {text}" for name, text in claims[:_NAMED]]
-        more = [f"… and {len(claims) - _NAMED:,} more"] if len(claims) > _NAMED else []
-        text = "\n".join((*lines, *more, "", CLAIMED))
-        question = ConfirmModal(EACH_TRUSTED, text, confirm=TAKE_TOO, cancel=LEAVE_OUT)
+        text = _listed([f"{name}: {text}" for name, text in claims])
+        question = ConfirmModal(EACH_TRUSTED, f"{text}\n\n{CLAIMED}", confirm=TAKE_TOO, cancel=LEAVE_OUT)
 
         def answered(is_trusted: bool | None) -> None:
             trusted = frozenset(text for _, text in claims) if is_trusted else frozenset()
-            self._screen.do(self._import_files(files, trusted), then_reloads=True)
+            self._screen.do(self._import_files(files, read, trusted), then_reloads=True)
 
         self._screen.app.push_screen(question, answered)
 
-    async def _claims_in(self, files: Sequence[Path]) -> list[tuple[str, str]]:
-        """Return the claims of the files that make any, each with its name; one that is refused has none."""
-        claims = []
+    async def _read_each(self, files: Sequence[Path]) -> tuple[dict[Path, Arrival], list[tuple[str, str]]]:
+        """Return what was read, and the claims of the files that make any, each with its name.
+
+        As much is kept until the import as a single card may have; what is beyond it is read again then.
+        """
+        read, claims, size = dict[Path, Arrival](), [], 0
         for file in files:
             with suppress(FileRefusedError, ImportRefusedError):
-                arrival = await self._arrived(await read_file(file, LARGEST_CHAPTER), file.name)
+                content = await read_file(file, LARGEST_CHAPTER)
+                arrival = await self._arrived(content, file.name)
                 claims += [(arrival.file_name, arrival.claims)] if arrival.claims else []
-        return claims
+                if size + len(content) <= LARGEST_FILE:
+                    size += len(content)
+                    read[file] = arrival
+        return read, claims
 
-    async def _import_files(self, files: Sequence[Path], trusted: Set[str] = frozenset()) -> None:
+    async def _import_files(
+        self, files: Sequence[Path], read: dict[Path, Arrival], trusted: Set[str] = frozenset()
+    ) -> None:
         """Import files, with the claims that are among the `trusted` ones."""
         shelf = self._shelf
 
-        async def take(content: bytes, name: str) -> tuple[bool, bool]:
+        async def take(file: Path) -> tuple[bool, bool]:
             nonlocal shelf
-            arrival = await self._arrived(content, name)
+            arrival = read.pop(file, None)
+            if arrival is None:
+                arrival = await self._arrived(await read_file(file, LARGEST_CHAPTER), file.name)
             is_trusted = arrival.claims in trusted
             _, is_new = await self._store(arrival, is_trusted=is_trusted)
             shelf = _shelf_of(arrival)
             return is_new, bool(is_new and arrival.claims and not is_trusted)
 
-        outcome = await import_each(files, take, LARGEST_CHAPTER)
+        outcome = await import_each(files, take)
         self._show(shelf, outcome)
 
     async def _store(self, arrival: Arrival, *, is_trusted: bool = False) -> tuple[str, bool]:
         """Store it; return its name in the library, and whether it is new there."""
         engine = self._workspace.require_engine()
-        if arrival.body is not None:
-            made = await engine.import_body(arrival.body, is_trusted=is_trusted)
-            titles = {one.id: one.title for one in await engine.sessions()}
-            return titles.get(made, arrival.name), True
-        if arrival.kind is ArrivalKind.CHARACTER:
-            characters = engine.library.characters
-            card = await characters.import_card(arrival.content, arrival.file_name, is_trusted=is_trusted)
-            return card.character.name, card.is_new
-        lore = await engine.library.lore.import_lore(arrival.content, arrival.file_name)
-        return lore.book.name, lore.is_new
+        match arrival.found:
+            case SessionBody() as body:
+                made = await engine.import_body(body, is_trusted=is_trusted)
+                titles = {one.id: one.title for one in await engine.sessions()}
+                return titles.get(made, arrival.name), True
+            case CardFile() as file:
+                card = await engine.library.characters.take_card(file, is_trusted=is_trusted)
+                return card.character.name, card.is_new
+            case LoreFile() as file:
+                lore = await engine.library.lore.take_lore(file, arrival.content)
+                return lore.book.name, lore.is_new
 
 
 def _shelf_of(arrival: Arrival) -> str:
     """Return the list in which it is shown once it is imported."""
-    is_in_book = arrival.body is not None and arrival.body.book is not None
+    is_in_book = isinstance(arrival.found, SessionBody) and arrival.found.book is not None
     return "books" if is_in_book else SHELF_OF[arrival.kind]
 
 
-async def import_each(
-    files: Sequence[Path],
-    take: Callable[[bytes, str], Awaitable[tuple[bool, bool]]],
-    most: int = LARGEST_FILE,
-) -> str:
+def _listed(lines: Sequence[str]) -> str:
+    """Return the first of the lines, and how many more there are."""
+    more = [f"… and {len(lines) - _NAMED:,} more"] if len(lines) > _NAMED else []
+    return "\n".join([*lines[:_NAMED], *more])
+
+
+async def import_each(files: Sequence[Path], take: Callable[[Path], Awaitable[tuple[bool, bool]]]) -> str:
     """Import each file as a whole or not at all; return what became of them, in one line.
 
-    `take` returns whether a file is new, and whether its card makes claims that were not taken; files
-    of more than `most` bytes are refused. Raises StorageError, which says what was taken before it.
+    `take` returns whether a file is new, and whether its card makes claims that were not taken.
+    Raises StorageError, which says what was taken before it.
     """
     taken, known, claims, refused = 0, 0, 0, list[str]()
     for index, file in enumerate(files):
         try:
-            is_new, has_claims = await take(await read_file(file, most), file.name)
+            is_new, has_claims = await take(file)
         except (FileRefusedError, ImportRefusedError) as error:
             refused.append(error.message)
         except StorageError as error:

@@ -106,11 +106,13 @@ class KeptShelf(ShelfScreen[Kept]):
         if not files:
             raise FileRefusedError(NO_FILE)
         if len(files) == 1 and files == list(paths):
-            [file] = files
-            is_new, has_claims = await self.import_content(await read_file(file, LARGEST_FILE), file.name)
+            is_new, has_claims = await self._import_file(files[0])
             self._outcome = outcome_of(is_new, not is_new, has_claims)
         else:
-            self._outcome = await import_each(files, self.import_content)
+            self._outcome = await import_each(files, self._import_file)
+
+    async def _import_file(self, file: Path) -> tuple[bool, bool]:
+        return await self.import_content(await read_file(file, LARGEST_FILE), file.name)
 
     def action_export(self) -> None:
         """Ask for a file, and write the row under the cursor into it."""

@@ -168,9 +168,9 @@ class ShelfScreen(ListScreen[None, Row], NarrowingScreen[None]):
     def action_shelf(self, name: str) -> None:
         """Show another list in place of this one."""
         if name != self.SHELF and self.is_active:
-            self.show_shelf(name, "")
+            self.show_shelf(name)
 
-    def show_shelf(self, name: str, outcome: str) -> None:
+    def show_shelf(self, name: str, outcome: str = "") -> None:
         """Show a list in place of this one, with the outcome of the last command above it.
 
         Where another screen has come over this one, with something typed in it, only the outcome is shown,

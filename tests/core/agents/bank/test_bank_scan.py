@@ -17,6 +17,7 @@ from core.agents.bank.compare import Comparison, Effect, Update
 from core.agents.bank.findings import CERTAIN, SAID, Finding, Source, items_of
 from core.agents.bank.scan import Known, ScanPart
 from core.agents.role.prompt_file import load_prompt
+from core.agents.role.setup import AgentSetup
 from core.config.models.assignments import defaults_for
 from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.visibility import Knowledge, Story, items_known_to_all_of, known_to_all_of
@@ -190,7 +191,7 @@ def test_the_schema_lets_a_model_name_only_prompts_and_characters_that_are_there
 
 
 def scanned(setup_choice: ModelConfig, events: tuple[Event, ...], context: tuple[Event, ...] = ()) -> str:
-    setup = scan.setup_of(setup_choice)
+    setup = AgentSetup.for_task(setup_choice, scan.SCAN)
     part = ScanPart(events, context)
     made = scan.scan_context(setup, knowledge(*context, *events), part, KNOWN)
     return made.messages[-1].content
@@ -208,7 +209,7 @@ def test_what_is_analysed_is_apart_from_what_is_given_to_understand_it() -> None
 def test_a_chunk_that_is_too_long_is_read_in_parts_and_nothing_of_it_is_lost() -> None:
     events = tuple(event(index, f"Prompt {index}. " + "And then it rains. " * 60) for index in range(1, 8))
     tight = replace(FULL, max_input_tokens=3_500)
-    setup = scan.setup_of(tight)
+    setup = AgentSetup.for_task(tight, scan.SCAN)
     parts = scan.parts_of(setup, knowledge(*events), events, KNOWN)
     assert len(parts) > 1
     assert [one for part in parts for one in part.analyse] == list(events)
@@ -223,7 +224,7 @@ def test_what_is_analysed_is_read_whole_however_many_canon_locks_there_are() -> 
     events = tuple(event(index, f"Prompt {index}. " + "And then it rains. " * 60) for index in range(1, 15))
     blocks = [delta_block(number, [f"Tower {number} fell to the old king. " * 4]) for number in range(1, 24)]
     tight = replace(FULL, max_input_tokens=3_500)
-    setup = scan.setup_of(tight)
+    setup = AgentSetup.for_task(tight, scan.SCAN)
     known = known_to_all_of(EVERYONE, Story(SESSION, blocks, events))
     parts = scan.parts_of(setup, known, events[7:], KNOWN)
     assert [one for part in parts for one in part.analyse] == list(events[7:])
@@ -236,13 +237,13 @@ def test_what_is_analysed_is_read_whole_however_many_canon_locks_there_are() -> 
 def test_one_prompt_that_is_too_long_is_shortened_and_the_call_says_so() -> None:
     long = (event(1, "And then it rains. " * 2_000),)
     tight = replace(FULL, max_input_tokens=3_500)
-    made = scan.scan_context(scan.setup_of(tight), knowledge(*long), ScanPart(long), KNOWN)
+    made = scan.scan_context(AgentSetup.for_task(tight, scan.SCAN), knowledge(*long), ScanPart(long), KNOWN)
     assert made.tokens <= tight.max_input_tokens
     assert made.left_out
 
 
 def test_a_very_small_model_picks_clauses_of_the_part_itself() -> None:
-    setup = scan.setup_of(SMALL)
+    setup = AgentSetup.for_task(SMALL, scan.SCAN)
     happened, said, named = small_scan.contexts_of(setup, knowledge(*EVENTS), ScanPart(EVENTS), KNOWN)
     assert happened.schema is not None
     assert named.schema is not None
@@ -296,7 +297,7 @@ def test_a_name_of_a_script_with_capitals_is_told_from_the_words_beside_it(
 
 
 def test_a_part_without_names_or_words_asks_no_more_than_it_must() -> None:
-    setup = scan.setup_of(SMALL)
+    setup = AgentSetup.for_task(SMALL, scan.SCAN)
     quiet = (event(1, "It rains."), event(1, "…", Slot.RED, 1))
     assert len(list(small_scan.contexts_of(setup, knowledge(*quiet), ScanPart(quiet), KNOWN))) == 1
     silent = (event(1, "…"),)
@@ -309,7 +310,7 @@ def question(number: int = 1, count: int = 2) -> Comparison:
 
 
 def test_what_may_be_the_same_is_asked_by_letters() -> None:
-    setup = scan.setup_of(FULL, compare.MATCH)
+    setup = AgentSetup.for_task(FULL, compare.MATCH)
     asked = [question(1), question(2, 1)]
     made = compare.match_context(setup, asked)
     assert "1. NEW [fact] New: Kara hid the brass key.\n   a. [fact] Old 0: An older text." in (
@@ -331,7 +332,7 @@ def test_what_may_be_the_same_is_asked_by_letters() -> None:
 def test_what_changes_is_asked_with_a_text_but_of_a_very_small_model() -> None:
     asked = [question(1, 1), question(2, 1), question(3, 1)]
     for choice, has_text in ((FULL, True), (SMALL, False)):
-        made = compare.update_context(scan.setup_of(choice, compare.UPDATE), asked)
+        made = compare.update_context(AgentSetup.for_task(choice, compare.UPDATE), asked)
         assert made.schema is not None
         assert ("maxLength" in json.dumps(made.schema.schema)) is has_text
     answer = json.dumps(
@@ -352,8 +353,8 @@ def test_what_changes_is_asked_with_a_text_but_of_a_very_small_model() -> None:
 
 def test_as_many_questions_are_asked_at_once_as_fit() -> None:
     asked = [question(number) for number in range(1, 31)]
-    assert compare.as_many_as_fit(scan.setup_of(FULL, compare.MATCH), asked) == compare.MOST_ASKED
-    tight = scan.setup_of(replace(FULL, max_input_tokens=700), compare.MATCH)
+    assert compare.as_many_as_fit(AgentSetup.for_task(FULL, compare.MATCH), asked) == compare.MOST_ASKED
+    tight = AgentSetup.for_task(replace(FULL, max_input_tokens=700), compare.MATCH)
     few = compare.as_many_as_fit(tight, asked)
     assert 1 <= few < compare.MOST_ASKED
     assert compare.match_context(tight, asked[:few]).tokens <= 700

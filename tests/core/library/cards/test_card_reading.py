@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.library.cards.card import CardVersion, DepthPrompt
+from core.library.cards.card import CardVersion
 from core.library.cards.card_file import CardFormat, read_card
 from core.library.cards.png import written
 from core.library.cards.writing import write_card
@@ -47,7 +47,7 @@ def test_the_fields_of_version_2_are_read() -> None:
     assert card.text("post_history_instructions") == "Stay dry."
     assert card.texts("alternate_greetings") == ("Come in.", "Go away.")
     assert card.texts("tags") == ("sea", "night")
-    assert card.depth_prompt == DepthPrompt("Rain.", 3, "system")
+    assert card.depth_prompt == "Rain."
     assert card.book_path == ("data", "character_book")
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from core.domain.ids import CharacterId, new_uuid
 from core.domain.session.profile import Profile
 from core.library.characters.character import LibraryCharacter
-from core.library.characters.in_chapter import SharedField, compared, identity_for, profile_with, with_field
+from core.library.characters.in_chapter import SharedField, compared, identity_for, with_field
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 KARA = LibraryCharacter(
@@ -66,7 +66,7 @@ def test_each_field_that_differs_can_be_taken_over_either_way(chapter: Profile, 
     character = replace(KARA, **fields)
     taken, put = chapter, character
     for row in compared(character, "Kara", "", chapter)[2:]:
-        taken = profile_with(taken, row.field, row.library)
+        taken = with_field(taken, row.field, row.library)
         put = with_field(put, row.field, row.chapter)
     assert replace(taken, character_id=KARA.id) == character.profile
     assert put.profile == replace(chapter, character_id=KARA.id)

@@ -8,7 +8,6 @@ from core.library.lore.activation.scanner import Activation, LoreScanner
 from core.library.lore.activation.scene import (
     Activated,
     ActivationInput,
-    Origin,
     ScannedBook,
     ScannedMessage,
     ScanSettings,
@@ -39,10 +38,10 @@ class Case:
     messages: Sequence[str]
     active: Sequence[str] | set[str]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of the scan; `is_recursive` is the word of the book, where `book` has none."""
     scene: Mapping[str, Any] = field(default_factory=dict)
     book: Mapping[str, Any] = field(default_factory=dict)
     others: Sequence[ScannedBook] = ()
-    origin: Origin = Origin.WORLD
     before: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """At how many messages each entry was active before."""
 
@@ -65,7 +64,7 @@ def activated(case: Case, scanner: LoreScanner | None = None) -> Activation:
             **case.scene,
         }
     )
-    book = ScannedBook(Lorebook(entries=tuple(case.entries), **case.book), "book", case.origin)
-    return (scanner or LoreScanner(len)).activate(
-        [book, *case.others], scene, ScanSettings(**{"scan_depth": 2, **case.settings})
-    )
+    settings = dict(case.settings)
+    about = {"is_recursive": settings.pop("is_recursive", None), **case.book}
+    book = ScannedBook(Lorebook(entries=tuple(case.entries), **about), "book")
+    return (scanner or LoreScanner(len)).activate([book, *case.others], scene, ScanSettings(**settings))

@@ -74,22 +74,6 @@ CASE = (
         LAMP,
         {"1"},
     ),
-    Case(
-        "case counts where the settings say so",
-        ST,
-        [entry("1", "LAMP")],
-        LAMP,
-        set(),
-        {"case_sensitive": True},
-    ),
-    Case(
-        "the entry's word on case goes before the settings'",
-        ST,
-        [entry("1", "LAMP", case_sensitive=False)],
-        LAMP,
-        {"1"},
-        {"case_sensitive": True},
-    ),
     Case("letters beyond ASCII have case too", ST, [entry("1", "ÉLAN")], ["élan"], {"1"}),
 )
 
@@ -110,17 +94,6 @@ WORDS = (
         {"1"},
     ),
     Case("a key with a sign is a whole word", ST, [entry("1", "$5", whole_words=True)], ["for $5!"], {"1"}),
-    Case(
-        "whole words where the settings say so", ST, [entry("1", "amp")], LAMP, set(), {"whole_words": True}
-    ),
-    Case(
-        "the entry's word on whole words goes before the settings'",
-        ST,
-        [entry("1", "amp", whole_words=False)],
-        LAMP,
-        {"1"},
-        {"whole_words": True},
-    ),
     Case(
         "an accented letter is part of a word", OURS, [entry("1", "caf", whole_words=True)], ["café"], set()
     ),
@@ -311,30 +284,12 @@ DEPTH = (
     Case("a smaller depth of the entry", ST, [entry("1", "x", scan_depth=1)], OLD, set()),
     Case("at depth 0 no message is scanned", ST, [entry("1", "y", scan_depth=0)], OLD, set()),
     Case(
-        "at depth 0 notes are scanned",
-        ST,
-        [entry("1", "note", scan_depth=0)],
-        OLD,
-        {"1"},
-        scene={"injections": ["a note"]},
-    ),
-    Case("notes are scanned for all", ST, [entry("1", "note")], OLD, {"1"}, scene={"injections": ["a note"]}),
-    Case(
         "the name before a message is scanned",
         ST,
         [entry("1", "kara:")],
         [],
         {"1"},
         scene={"messages": [ScannedMessage(1, "hi", "Kara")]},
-    ),
-    Case(
-        "unless names are left out",
-        ST,
-        [entry("1", "kara")],
-        [],
-        set(),
-        {"includes_names": False},
-        {"messages": [ScannedMessage(1, "hi", "Kara")]},
     ),
     Case(
         "a field of the card is scanned on demand",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core.library.lore.activation.scene import Origin, ScannedBook, Strategy
+from core.library.lore.activation.scene import Origin, ScannedBook
 from core.library.lore.book import Lorebook, LoreEntry, Position
 from tests.core.library.lore.activation.activation_case import OURS, ST, V2, Case, entry
 
@@ -187,34 +187,6 @@ ORDER = (
         {"c"},
         {"budget": 10},
         others=[world("c", 1, Origin.CHARACTER)],
-    ),
-    Case(
-        "or behind them",
-        ST,
-        [sized("1", 6, 1)],
-        LAMP,
-        {"1"},
-        {"budget": 10, "strategy": Strategy.WORLD_FIRST},
-        others=[world("c", 9, Origin.CHARACTER)],
-    ),
-    Case(
-        "or among them",
-        ST,
-        [sized("1", 6, 9)],
-        LAMP,
-        {"1"},
-        {"budget": 10, "strategy": Strategy.EVENLY},
-        others=[world("c", 1, Origin.CHARACTER)],
-    ),
-    Case(
-        "the chat's books go before all",
-        ST,
-        [sized("1", 6, 9)],
-        LAMP,
-        {"c"},
-        {"budget": 10},
-        others=[world("p", 9, Origin.PERSONA), world("c", 1, Origin.CHAT)],
-        origin=Origin.CHARACTER,
     ),
 )
 

@@ -98,15 +98,6 @@ RECURSION = (
         {"1", "2", "3"},
         ON,
     ),
-    Case("a limit of one scan", ST, chain(), LAMP, {"1"}, ON | {"max_recursion_steps": 1}),
-    Case(
-        "a limit of two scans",
-        ST,
-        [entry("1", "lamp", content="b-key"), entry("2", "b-key", content="c-key"), entry("3", "c-key")],
-        LAMP,
-        {"1", "2"},
-        ON | {"max_recursion_steps": 2},
-    ),
     Case(
         "constant entries feed recursion",
         ST,
@@ -160,16 +151,16 @@ RECURSION = (
         ON,
     ),
     Case(
-        "what waits for the second level is not active in the first",
+        "the second level does not open where the budget ends in the first",
         ST,
         [
             entry("1", "lamp", content="x"),
-            entry("2", "lit", delay_until_recursion=1),
-            entry("3", "lit", delay_until_recursion=2),
+            entry("2", "lit", content="y" * 9, delay_until_recursion=1),
+            entry("3", "lit", content="z", delay_until_recursion=2),
         ],
         LAMP,
-        {"1", "2"},
-        ON | {"max_recursion_steps": 2},
+        {"1"},
+        ON | {"budget": 5},
     ),
     Case("recursion reaches at depth 0", ST, chain(scan_depth=0), LAMP, {"1", "2"}, ON),
     Case(
@@ -199,6 +190,7 @@ RECURSION = (
 )
 
 GROUP = {"groups": ("g",)}
+SCORED: dict[str, Any] = {**GROUP, "group_scoring": True}
 DECORATED = (
     Case(
         "@@recursive stands for the switch of the book",
@@ -270,51 +262,49 @@ GROUPS = (
     Case(
         "by score: more keys win",
         ST,
-        [entry("1", "lamp", group_weight=10**9, **GROUP), entry("2", "lamp", "lit", group_weight=0, **GROUP)],
+        [
+            entry("1", "lamp", group_weight=10**9, **SCORED),
+            entry("2", "lamp", "lit", group_weight=0, **SCORED),
+        ],
         LAMP,
         {"2"},
-        {"group_scoring": True},
     ),
     Case(
         "by score: secondary keys count",
         ST,
         [
-            entry("1", "lamp", group_weight=10**9, **GROUP),
-            entry("2", "lamp", secondary=("lit",), group_weight=0, **GROUP),
+            entry("1", "lamp", group_weight=10**9, **SCORED),
+            entry("2", "lamp", secondary=("lit",), group_weight=0, **SCORED),
         ],
         LAMP,
         {"2"},
-        {"group_scoring": True},
     ),
     Case(
         "by score: AND ALL counts its secondary keys",
         ST,
         [
-            entry("1", "lamp", group_weight=10**9, **GROUP),
-            entry("2", "lamp", secondary=("lit", "the"), logic=Logic.AND_ALL, group_weight=0, **GROUP),
+            entry("1", "lamp", group_weight=10**9, **SCORED),
+            entry("2", "lamp", secondary=("lit", "the"), logic=Logic.AND_ALL, group_weight=0, **SCORED),
         ],
         LAMP,
         {"2"},
-        {"group_scoring": True},
     ),
     Case(
         "by score: other logics count primary keys alone",
         ST,
         [
-            entry("1", "lamp", "is", group_weight=0, **GROUP),
-            entry("2", "lamp", secondary=("lit", "no"), logic=Logic.NOT_ALL, group_weight=10**9, **GROUP),
+            entry("1", "lamp", "is", group_weight=0, **SCORED),
+            entry("2", "lamp", secondary=("lit", "no"), logic=Logic.NOT_ALL, group_weight=10**9, **SCORED),
         ],
         LAMP,
         {"1"},
-        {"group_scoring": True},
     ),
     Case(
         "by score: equal scores leave it to the weight",
         ST,
-        [entry("1", "lamp", group_weight=0, **GROUP), entry("2", "lit", **GROUP)],
+        [entry("1", "lamp", group_weight=0, **SCORED), entry("2", "lit", **SCORED)],
         LAMP,
         {"2"},
-        {"group_scoring": True},
     ),
     Case(
         "by score: one entry asks for it, the other need not lose by it",

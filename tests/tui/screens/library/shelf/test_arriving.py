@@ -125,8 +125,8 @@ async def test_a_storage_failure_says_which_files_were_taken_and_where_it_ended(
     for file in files:
         file.write_bytes(b"{}")
 
-    async def take(_: bytes, name: str) -> tuple[bool, bool]:
-        if name == "b.json":
+    async def take(file: Path) -> tuple[bool, bool]:
+        if file.name == "b.json":
             raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, "The disk is full.", is_transient=False)
         return True, False
 

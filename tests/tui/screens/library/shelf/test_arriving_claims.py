@@ -7,8 +7,10 @@ import pytest
 
 from core.domain.session.profile import Profile
 from core.domain.slot import Slot
+from core.exchange.library.library_files import read_file
 from core.exchange.session_export import from_json, to_json
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
+from storyengine_tui.screens.library.shelf import arriving
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.core.exchange.test_arrivals import VERSIONS
@@ -51,3 +53,27 @@ async def test_models_and_settings_of_several_files_are_asked_about_once(
         [made] = [one.id for one in await app.engine.sessions() if one.id != app.session.id]
         found = from_json(await app.engine.export(made)).tab1.profiles.get(Slot.RED, Profile())
         assert found.model == ("openrouter:mine" if is_trusted else "")
+
+
+async def test_several_files_are_read_once_and_again_only_beyond_what_is_kept_until_the_answer(
+    desktop: Desktop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contents = [text_of({**V2, "data": {**V2["data"], "name": name}}) for name in ("Ada", "Bea", "Cyd")]
+    for name, content in zip("abc", contents, strict=True):
+        (tmp_path / f"{name}.json").write_bytes(content)
+    read = list[str]()
+
+    async def read_counted(file: Path, most: int) -> bytes:
+        read.append(file.name)
+        return await read_file(file, most)
+
+    monkeypatch.setattr(arriving, "read_file", read_counted)
+    monkeypatch.setattr(arriving, "LARGEST_FILE", len(contents[0]) + len(contents[1]))
+    async with desktop.window(draft) as (pilot, app):
+        await shelf(pilot, "3", CastScreen)
+        await paste(pilot, str(tmp_path))
+        await pilot.press("right", "enter")
+        await until(
+            pilot, lambda: isinstance(app.screen, ShelfScreen) and "3 imported" in heading(app.screen)
+        )
+    assert read == ["a.json", "b.json", "c.json", "c.json"]

@@ -43,7 +43,7 @@ async def test_an_import_that_ends_while_a_name_is_typed_closes_nothing(
     async with desktop.window(make_library) as (pilot, app):
         screen = await shelf(pilot, "3", CastScreen)
         gate, lore = asyncio.Event(), library_of(app).lore
-        monkeypatch.setattr(lore, "import_lore", after(gate, lore.import_lore))
+        monkeypatch.setattr(lore, "take_lore", after(gate, lore.take_lore))
         app.post_message(events.Paste(json.dumps({**LORE, "name": "Dunes"})))
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
         await pilot.press("right", "enter")
