@@ -181,7 +181,7 @@ class Engine(SessionCatalog):
             self._backoffs,
             afterthoughts=Afterthoughts(writer, background, self._afterthoughts, self._idle_clock),
             heartbeats=Heartbeats(writer, background, self._hints),
-            money=Money(writer, builder, self._gateway, self._guard, self._bank),
+            money=Money(writer, builder, self._gateway, self._guard, self._bank, background.spend_more),
             assist=Assist(writer, background, self._gateway),
             cast_work=CastWork(writer, background, self._gateway),
             fades_at=self._fades_at,

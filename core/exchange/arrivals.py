@@ -15,7 +15,7 @@ from core.config.files.paths import expanded
 from core.domain.session.session import title_from
 from core.exchange.chats.chapter_of_chat import chapter_of
 from core.exchange.chats.chat_log import read_chat
-from core.exchange.library.library_files import ENDINGS
+from core.exchange.library.library_files import CHAT_ENDING, ENDINGS
 from core.exchange.session_export import FORMAT, ImportRefusedError, SessionBody, from_json
 from core.library.card_lore import LoreFile, read_lore_file
 from core.library.cards.card import is_card
@@ -30,7 +30,6 @@ from core.library.refusal import LARGEST_FILE, FileRefusedError
 from core.text.cleaning import clean_line, is_blank
 from core.text.numbers import counted
 
-CHAT_ENDING: Final = ".jsonl"
 LONGEST_PATHS: Final = 20_000
 """Characters of a text that is looked at as paths."""
 MOST_PATHS: Final = 100

@@ -67,8 +67,8 @@ def beginning_of(
 def as_new_session(body: SessionBody, session_id: SessionId, *, begins_work: bool = False) -> Changes:
     """Return the changes that store `body` under a new id, not archived and without its chapter script.
 
-    Background work that is open in it has failed in the copy, so that opening it calls no model; with
-    `begins_work` it waits for its turn.
+    Background work that is open in it, or goes on once it is opened, has failed in the copy, so that opening
+    it calls no model; with `begins_work` it waits for its turn.
     """
     requests = body.requests if begins_work else tuple(map(_put_aside, body.requests))
     return Changes(
@@ -106,8 +106,9 @@ def choosing_no_models(body: SessionBody) -> SessionBody:
 
 
 def _put_aside(request: Request) -> Request:
-    """Return background work that is open as failed."""
-    if not (request.spec.is_background and request.state.is_open):
+    """Return background work that is open, or would be taken up again, as stopped."""
+    goes_on = request.state.is_open or request.has_another_round or request.waits_for_money
+    if not (request.spec.is_background and goes_on):
         return request
     return replace(
         request,

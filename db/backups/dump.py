@@ -1,6 +1,6 @@
 """Backs up and restores a whole database with PostgreSQL's own programs (design 11).
 
-A backup is written beside its target, read back, flushed, and only then renamed; a restore is one
+A backup is written beside its target, read back, sealed, flushed, and only then renamed; a restore is one
 transaction. Interrupted at any moment, either leaves everything as it was.
 """
 
@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.text.numbers import counted
 from db.backups import client_programs
+from db.backups.seal import is_damaged, seal
 from db.bank.vectors import PIECES_NAME as PIECES
 from db.bank.vectors import TABLE_NAME as VECTORS
 from db.bank.vectors import are_there, make_tables
@@ -63,6 +64,10 @@ async def backup(url: str, target: Path) -> None:
         # The list is at the beginning of the file; this reads all of it.
         whole: list[str | Path] = [f"--file={os.devnull}", draft]
         await client_programs.run("pg_restore", parsed, whole, code=LOAD, connects=False)
+        try:
+            await asyncio.to_thread(seal, draft)
+        except OSError as error:
+            raise _not_written(target, error) from error
         _publish(draft, target)
     finally:
         draft.unlink(missing_ok=True)
@@ -74,7 +79,10 @@ async def check_backup(url: str, source: Path) -> str:
     Raises StorageError where it is damaged, of another program, of a newer one, or of another schema.
     """
     parsed = parse_url(url)
-    refuse_revision(await _revision_in(parsed, source), backup=source)
+    revision = await _revision_in(parsed, source)
+    if await asyncio.to_thread(is_damaged, source):
+        raise _refusal(f"{source} is damaged: it is not as it was written; nothing was changed.")
+    refuse_revision(revision, backup=source)
     found, home = await _schema_in(parsed, source), await _schema_of(parsed)
     if found != home:
         raise _refusal(
@@ -291,7 +299,7 @@ def _publish(draft: Path, target: Path) -> None:
     except FileExistsError as error:
         raise _exists_already(target) from error
     except OSError as error:
-        raise _refusal(f"{target} could not be written.", str(error.strerror)) from error
+        raise _not_written(target, error) from error
 
 
 def _name(draft: Path, target: Path) -> None:
@@ -302,6 +310,10 @@ def _name(draft: Path, target: Path) -> None:
             raise
         # A file system without links, such as FAT: the name was free at the beginning.
         os.rename(draft, target)
+
+
+def _not_written(target: Path, error: OSError) -> StorageError:
+    return _refusal(f"{target} could not be written.", str(error.strerror))
 
 
 def _exists_already(target: Path) -> StoryEngineError:

@@ -71,7 +71,7 @@ def missing() -> StorageError:
     """Return the error for a session that does not exist."""
     return StorageError(
         LOAD,
-        "This chapter is not in the database any more; it was purged.",
+        "This chapter is not in the database any more: it was purged, or a restored backup lacks it.",
         "What still shows of it can be copied; the chapter list (F5) has those that are there.",
         is_transient=False,
     )

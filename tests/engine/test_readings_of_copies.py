@@ -1,11 +1,15 @@
 """What a branch, a restored save slot and an import have of what was read for the memory bank (design 15)."""
 
+from dataclasses import replace
+
 import pytest
 
 from core.domain.audience import Audience
+from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import RequestState
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.exchange.session_copy import PUT_ASIDE
 from core.exchange.session_export import from_json, read_body, to_json
@@ -147,11 +151,26 @@ async def test_a_save_slot_reads_what_was_not_read_when_it_was_taken(store: Post
     assert [one.name for one in await store.bank.items(early)] == ["The brass key"]
 
 
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        (RequestState.PENDING, None),
+        (RequestState.DEAD, ErrorCode.LLM_SERVER_ERROR),
+        (RequestState.FAILED, ErrorCode.CEILING_REACHED),
+    ],
+)
 async def test_an_import_waits_with_what_its_file_had_not_read_until_it_is_asked_for(
-    store: PostgresStore,
+    store: PostgresStore, state: RequestState, code: ErrorCode | None
 ) -> None:
     engine = engine_on(store)
-    copy = await engine.import_body(from_json(await engine.export(await played(store))))
+    body = from_json(await engine.export(await played(store)))
+    requests = tuple(
+        replace(one, state=state, error_code=code, error_message="Away." if code else "")
+        if one.kind is RequestKind.EXTRACTION
+        else one
+        for one in body.requests
+    )
+    copy = await engine.import_body(replace(body, requests=requests))
     async with window(store, scripted(scan(facts=[fact()]), REPLIES), copy) as session:
         aside = session.snapshot.requests
         assert [(one.state, one.error_message) for one in aside] == [(RequestState.FAILED, PUT_ASIDE)] * 2

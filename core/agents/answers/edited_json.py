@@ -4,7 +4,7 @@ import json
 from math import isinf
 
 from core.domain.errors import IllegalCommandError
-from core.text.cleaning import clean_line
+from core.text.cleaning import clean, clean_line
 from core.text.graphemes import head
 
 _NOT_VALID = "That is not valid memory:"
@@ -30,9 +30,10 @@ def require_object(text: str) -> None:
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return an object; a name that it has twice would lose its first value without a sign."""
+    """Return an object; one of two names that are stored as the same would be lost without a sign."""
     made = dict[str, object]()
-    for name, value in pairs:
+    for written, value in pairs:
+        name = clean(written)
         if name in made:
             shown = head(clean_line(name), _LONGEST_NAME)
             raise IllegalCommandError(f"{_NOT_VALID} one object has “{shown}” twice.")

@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,8 @@ SIZE: Final = 1_000_000
 """Bytes of one of the files; the text of a call with an input of 100,000 tokens has half as many."""
 COUNT: Final = 2
 """Number of files: a reply, and an answer beside the play."""
+_ABANDONED: Final = 86_400.0
+"""Seconds after which no program is still filling a file."""
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -26,10 +29,15 @@ class Reserve:
 
     def __init__(self, path: Path, folder: Path) -> None:
         self._folder: Final = folder
+        self._path: Final = path
         self._files: Final = [path.with_name(f"{path.name}-{number}") for number in range(COUNT)]
 
     def fill(self) -> None:
-        """Set aside what is missing; a disk without room for it is no error."""
+        """Set aside what is missing; a disk without room for it is no error.
+
+        What a killed fill left half made is deleted, a day later: until then another window may be at it.
+        """
+        self._drop_abandoned()
         for file in self._files:
             try:
                 make_directory(self._folder)
@@ -39,6 +47,13 @@ class Reserve:
             except OSError as error:
                 log.warning("no room could be set aside in %s: %s", file, error)
                 return
+
+    def _drop_abandoned(self) -> None:
+        before = time.time() - _ABANDONED
+        for file in self._path.parent.glob(f"{self._path.name}-*"):
+            with suppress(OSError):
+                if file not in self._files and file.stat().st_mtime < before:
+                    file.unlink()
 
     def write_privately(self, target: Path, text: str) -> None:
         """Replace `target` in one step, as `private_files.write_privately`; on a full disk in the room.
@@ -54,7 +69,9 @@ class Reserve:
             self.fill()
 
     def _is_written(self, target: Path, text: str) -> bool:
-        """Write a text into the first of the files that is left; return whether there was one."""
+        """Write a text into the first file that is left, or the room of all; return whether it fits."""
+        if len(text.encode()) > COUNT * SIZE:
+            return False
         draft = target.with_name(f"{target.name}.draft")
         for file in self._files:
             # Taken in one step: another window may want it too.
@@ -64,12 +81,15 @@ class Reserve:
                 try:
                     _overwrite(draft, text)
                 except OSError:
-                    # A longer text, or a file system that takes another block for each that is changed.
+                    # A file system that takes another block for each that is changed, or a longer text: the
+                    # next file goes with the room of this one.
                     draft.unlink(missing_ok=True)
-                    write_privately(target, text)
+                    with suppress(OSError):
+                        write_privately(target, text)
+                        return True
                 else:
                     os.replace(draft, target)
-                return True
+                    return True
         return False
 
 

@@ -35,9 +35,25 @@ class ItemKind(StrEnum):
     STATE = "state"
     """Something about a character that play changed: a line of its sheet."""
 
+    @property
+    def memory(self) -> "MemoryType":
+        """The type of memory that it belongs to."""
+        return _MEMORY.get(self, MemoryType.SEMANTIC)
+
 
 NAMED: Final = (ItemKind.PERSON, ItemKind.PLACE)
 """Kinds of items whose subject is a name."""
+
+
+class MemoryType(StrEnum):
+    """The types of memory. Working memory is what an input has, and is never stored."""
+
+    EPISODIC = "episodic"
+    SEMANTIC = "semantic"
+    PROCEDURAL = "procedural"
+
+
+_MEMORY: Final = {ItemKind.EVENT: MemoryType.EPISODIC, ItemKind.TRAIT: MemoryType.PROCEDURAL}
 
 
 class ThreadCategory(StrEnum):

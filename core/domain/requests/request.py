@@ -88,6 +88,12 @@ class RequestBase:
         return is_dead and self.error_code not in spec.retry.waits_for_the_gm
 
     @property
+    def waits_for_money(self) -> bool:
+        """Whether a ceiling refused it, so that it goes on once more may be spent: nothing was sent."""
+        is_refused = self.has_failed and self.error_code is ErrorCode.CEILING_REACHED
+        return is_refused and self.spec.again_when_opened
+
+    @property
     def holds_up(self) -> bool:
         """Whether others of its kind in its chapter wait until it is retried or dropped."""
         return self.spec.waits_for_refused and self.has_failed and self.error_code in REFUSALS

@@ -1,6 +1,6 @@
 """Runs the work beside the play of one open session (design 17)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from core.domain.clock import Clock
@@ -19,13 +19,21 @@ class BackgroundWorker(Worker):
     """Runs the requests beside the play; what is stopped waits for its turn again."""
 
     name = "background worker"
+    _may_spend_more = False
+    """Whether the GM has agreed to go on beyond a ceiling since work was refused at one."""
 
     def wake(self) -> None:
         """Check for pending requests again; the first one starts the task."""
+        snapshot = self._writer.snapshot
         if self.is_running:
             super().wake()
-        elif self._writer.snapshot.background and not self._is_closing:
+        elif (snapshot.background or _refused(snapshot)) and not self._is_closing:
             self.start()
+
+    def spend_more(self) -> None:
+        """Take up what a ceiling refused: the GM has agreed to go on beyond it."""
+        self._may_spend_more = True
+        self.wake()
 
     async def add(
         self, request: BackgroundRequest, unless: Callable[[Snapshot], object] = lambda _: False
@@ -67,6 +75,12 @@ class BackgroundWorker(Worker):
 
     async def _work(self) -> float:
         snapshot, now = self._writer.snapshot, self._writer.clock()
+        is_asked, self._may_spend_more = self._may_spend_more, False
+        if refused_before(snapshot, now, is_asked=is_asked).requests:
+            await self._writer.apply_patiently(
+                lambda snapshot: refused_before(snapshot, now, is_asked=is_asked)
+            )
+            return 0.0
         request = next_background(snapshot, now)
         if request is not None:
             await self._perform(request.id)
@@ -112,15 +126,30 @@ def try_again(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Chang
 
 
 def another_round(snapshot: Snapshot, clock: Clock) -> Changes | None:
-    """Queue work again that had used up its tries, where its kind asks for that; None without any.
+    """Queue work again that had used up its tries, or was refused at a ceiling; None without any.
 
-    For when a chapter is opened: each opening is one round more, whatever it costs.
+    For when a chapter is opened: each opening is one round more, whatever it costs below the ceilings.
     """
     dead = [one for one in snapshot.failed(BackgroundRequest) if one.has_another_round]
-    if not dead:
-        return None
-    now = clock()
-    again = tuple(with_all_tries(one, now) for one in dead)
+    again = [*dead, *_refused(snapshot)]
+    return _queued(snapshot, again, clock()) if again else None
+
+
+def refused_before(snapshot: Snapshot, now: datetime, *, is_asked: bool = False) -> Changes:
+    """Queue work again that a ceiling refused on an earlier day; of any day where the GM `is_asked`."""
+    today = now.astimezone().date()
+    refused = _refused(snapshot)
+    return _queued(
+        snapshot, [one for one in refused if is_asked or one.updated_at.astimezone().date() != today], now
+    )
+
+
+def _refused(snapshot: Snapshot) -> list[BackgroundRequest]:
+    return [one for one in snapshot.failed(BackgroundRequest) if one.waits_for_money]
+
+
+def _queued(snapshot: Snapshot, requests: Iterable[BackgroundRequest], now: datetime) -> Changes:
+    again = tuple(with_all_tries(one, now) for one in requests)
     return Changes(session_id=snapshot.session.id, requests=again)
 
 

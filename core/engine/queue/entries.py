@@ -103,7 +103,7 @@ def _waits_for(one: QueuedRequest, now: datetime, *, is_paused: bool, is_held_up
     if request.retry_after is not None and _is_waiting(request, now):
         return f"until {request.retry_after.astimezone():%H:%M}"
     if request.has_failed:
-        return "your retry"
+        return "the ceiling, or your retry" if request.waits_for_money else "your retry"
     if is_paused:
         return "paused"
     if not one.is_open:

@@ -1,7 +1,7 @@
 """Forecasts the cost of an open session's next calls, and keeps the ceiling that one reached (design 18)."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -95,6 +95,8 @@ class Money:
     _gateway: ModelGateway
     _guard: CeilingGuard | None
     _bank: BankReader
+    _spend_more: Callable[[], None]
+    """Takes up the work beside the play that a ceiling refused."""
 
     @property
     def reached(self) -> Reached | None:
@@ -108,6 +110,7 @@ class Money:
         """Raise the ceiling that was reached, as the GM has agreed."""
         if self._guard is not None:
             self._guard.go_on(self._writer.snapshot.session.id)
+            self._spend_more()
 
     async def of_prompt(self, slot: Slot, text: str, then: Sequence[Slot] = ()) -> Decimal | None:
         """Return what a prompt costs at most, with the replies of all who are called; None if unknown.

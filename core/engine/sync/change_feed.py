@@ -26,11 +26,16 @@ class SnapshotDelta:
     requests: tuple[Request, ...]
 
 
-def notifications_for(before: Snapshot, changes: Changes) -> list[Notification]:
-    """Return the notifications of changes: data first, then the state, then requests."""
+def notifications_for(before: Snapshot, changes: Changes, *, is_replaced: bool = False) -> list[Notification]:
+    """Return the notifications of changes: data first, then the state, then requests.
+
+    `is_replaced` says that the chapter is no later state of `before`: a backup was restored.
+    """
     notifications: list[Notification] = []
     session = changes.session or before.session
-    if session.canon_version != before.session.canon_version:
+    if is_replaced:
+        notifications += [notices.CanonChanged(1), *([notices.BankChanged()] if session.keeps_bank else ())]
+    elif session.canon_version != before.session.canon_version:
         places = [event.prompt_index for event in changes.events] + [block.first for block in changes.blocks]
         first = min(session.prompt_index + 1, before.session.prompt_index, *places)
         notifications.append(notices.CanonChanged(max(1, first)))
@@ -56,7 +61,8 @@ async def read_changes(store: SessionStore, before: Snapshot) -> SnapshotDelta:
     """Read the session and return what changed since `before`; raise StorageError."""
     now = await store.load(before.session.id, recent_prompts=before.recent_prompts)
     first, last = before.session.prompt_index + 1, now.session.prompt_index
-    is_appended = now.session.canon_version == before.session.canon_version
+    is_replaced = not await _is_later(store, before, now)
+    is_appended = now.session.canon_version == before.session.canon_version and not is_replaced
     events: Sequence[Event] = ()
     blocks: Sequence[MemoryBlock] = ()
     if is_appended:
@@ -77,7 +83,21 @@ async def read_changes(store: SessionStore, before: Snapshot) -> SnapshotDelta:
     drafts: Sequence[NarrativeDraft] = ()
     if now.draft_count > before.draft_count:
         drafts = (await store.drafts(now.session.id))[before.draft_count : now.draft_count]
-    return diff_snapshots(before, now, events, blocks, drafts)
+    return diff_snapshots(before, now, events, blocks, drafts, is_replaced=is_replaced)
+
+
+async def _is_later(store: SessionStore, before: Snapshot, now: Snapshot) -> bool:
+    """Return whether the chapter is a later state of `before`, as always unless a backup was restored."""
+    old, new = before.session, now.session
+    if new.canon_version != old.canon_version:
+        return new.canon_version > old.canon_version
+    newest = max(before.recent, key=lambda event: event.prompt_index, default=None)
+    if newest is None or newest.prompt_index > new.prompt_index:
+        return newest is None
+    there: Sequence[Event] = now.recent
+    if not there or there[0].prompt_index > newest.prompt_index:
+        there = await store.canon(new.id, first=newest.prompt_index, last=newest.prompt_index)
+    return any(event.id == newest.id for event in there)
 
 
 async def _new_blocks(store: SessionStore, before: Snapshot, now: Snapshot) -> Sequence[MemoryBlock]:
@@ -97,6 +117,8 @@ def diff_snapshots(
     events: Sequence[Event],
     blocks: Sequence[MemoryBlock],
     drafts: Sequence[NarrativeDraft],
+    *,
+    is_replaced: bool = False,
 ) -> SnapshotDelta:
     """Return the difference of two snapshots, given the rows that were added."""
     known = {request.id: request for request in before.requests}
@@ -119,7 +141,8 @@ def diff_snapshots(
     )
     gone = [_ended(request, changes) for request in before.requests if request.id not in kept]
     changes = replace(changes, requests=(*gone, *changed))
-    return SnapshotDelta(now, tuple(notifications_for(before, changes)), changes.requests)
+    told = notifications_for(before, changes, is_replaced=is_replaced)
+    return SnapshotDelta(now, tuple(told), changes.requests)
 
 
 def _notices_of_request(request: Request) -> list[Notification]:

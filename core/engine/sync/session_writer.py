@@ -133,6 +133,7 @@ class SessionWriter:
                 await lease.aclose()
                 raise
             self.lease, self.holder = lease, None
+            self._stored.clear()
             self._is_outdated = self._lost_epoch = False
             self._unconfirmed_requests.clear()
 
@@ -360,6 +361,7 @@ class SessionWriter:
 
         The GM may send them again, and they must not be sent twice.
         """
+        self._stored.clear()  # a restore may have been what wrote in between
         self._tell(await read_changes(self.store, self.snapshot))
         repaired = withdraw_doubtful_prompts(self.snapshot, self._unconfirmed_requests, self.clock())
         if repaired is not None:
@@ -379,9 +381,8 @@ class SessionWriter:
             self.on_calls_stored(changes.artifacts)
         self._remember(changes)
         before = self.snapshot
-        self._tell(
-            SnapshotDelta(before.after(fresh), tuple(notifications_for(before, changes)), changes.requests)
-        )
+        told = tuple(notifications_for(before, changes))
+        self._tell(SnapshotDelta(before.after(fresh), told, changes.requests))
 
     def _remember(self, changes: Changes) -> None:
         """Remember which contents and calls are stored: most of an input is the same in every call."""

@@ -14,6 +14,7 @@ from core.library.refusal import FileRefusedError
 
 ENDINGS: Final = frozenset({".json", ".png", ".charx", ".jpg", ".jpeg", ".lorebook"})
 """The endings of those files in a folder that may hold a card or a lorebook."""
+CHAT_ENDING: Final = ".jsonl"
 LARGEST_CHAPTER: Final = 512 * 1024 * 1024
 """Bytes of the largest file of a chapter that is read."""
 MOST_FILES: Final = 10_000
@@ -39,6 +40,11 @@ def files_in(paths: Iterable[Path], endings: Set[str] = ENDINGS) -> list[Path]:
     if len(found) > MOST_FILES:
         raise FileRefusedError(f"There are more than {MOST_FILES:,} files; nothing was imported.")
     return found
+
+
+def chats_in(paths: Iterable[Path]) -> int:
+    """Return the number of chats in the folders among `paths`, which are no files of cast or lore."""
+    return len(files_in(filter(os.path.isdir, paths), {CHAT_ENDING}))
 
 
 def _files_of(path: Path, endings: Set[str]) -> Iterator[Path]:

@@ -30,9 +30,10 @@ def ask_first(app: App[Any], question: Screen[bool], then: Callable[[], object])
 class ConfirmModal(TextDialog):
     """Returns True when the user confirmed, else False; Esc cancels.
 
-    `is_destructive` styles the button as one that cannot be undone. `is_unasked` says that no key of the
-    user opened it: what is typed meanwhile is for the field below it. A long text scrolls, so that the
-    buttons stay on the screen at any size.
+    `is_choice` says that both buttons go on, each in its way: Esc returns None then. `is_destructive` styles
+    the button as one that cannot be undone. `is_unasked` says that no key of the user opened it: what is
+    typed meanwhile is for the field below it. A long text scrolls, so that the buttons stay on the screen at
+    any size.
     """
 
     DEFAULT_CSS = """
@@ -57,9 +58,11 @@ class ConfirmModal(TextDialog):
         cancel: str = "Cancel",
         is_destructive: bool = False,
         is_unasked: bool = False,
+        is_choice: bool = False,
     ) -> None:
         super().__init__()
         self.is_unasked = is_unasked
+        self._is_choice = is_choice
         self._question = clean(question)
         self._text = clean(text)
         self._labels = (clean(cancel), clean(confirm))
@@ -84,4 +87,4 @@ class ConfirmModal(TextDialog):
 
     def action_cancel(self) -> None:
         """Leave everything as it is."""
-        self.dismiss(False)
+        self.dismiss(None if self._is_choice else False)

@@ -21,9 +21,11 @@ def test_cards_go_in_by_file_and_folder_and_come_out_as_they_were(fresh: Machine
     (folder / "kara.png").write_bytes(both)
     (folder / "more" / "joss.json").write_bytes(text)
     (folder / "readme.txt").write_text("no card")
+    (folder / "late.jsonl").write_text("{}")
 
     done = fresh.call("cast", "import", folder)
     assert done.returncode == 0, done.stderr
+    assert "1 chat (.jsonl) was passed over; `storyengine import` makes a chapter of one." in done.stdout
     assert "imported, “Kara”" in done.stdout
     assert "Scenario → the chapter." in done.stdout
     listed = [line.split("\t") for line in fresh.call("cast", "list").stdout.splitlines()]

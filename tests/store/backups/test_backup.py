@@ -57,6 +57,14 @@ def cut_copy(file: Path, end: int) -> Path:
     return copy
 
 
+def with_other_rule(file: Path) -> Path:
+    """Return a copy of the file in which one bit in the name of a constraint is another."""
+    copy, content = file.with_name("damaged"), bytearray(file.read_bytes())
+    content[content.index(b"ADD CONSTRAINT ") + len("ADD CONSTRAINT ")] ^= 1
+    copy.write_bytes(content)
+    return copy
+
+
 async def test_a_backup_restores_into_an_empty_database(
     store: PostgresStore, file: Path, empty_url: str, locked: tuple[Session, Lease]
 ) -> None:
@@ -204,6 +212,25 @@ async def test_a_damaged_backup_changes_nothing(store: PostgresStore, url: str, 
     with pytest.raises(StorageError):
         await restore(url, damaged, replace=True)
     assert await everything(store) == before
+
+
+async def test_one_wrong_bit_that_changes_the_name_of_a_rule_is_noticed(
+    store: PostgresStore, url: str, file: Path
+) -> None:
+    before = await everything(store)
+    damaged = with_other_rule(file)
+    with pytest.raises(StorageError, match="damaged: it is not as it was written; nothing was changed"):
+        await restore(url, damaged, replace=True)
+    assert await everything(store) == before
+
+
+async def test_a_backup_of_an_earlier_program_has_no_seal_and_is_restored(
+    store: PostgresStore, url: str, file: Path, empty_url: str
+) -> None:
+    await restore(empty_url, cut_copy(file, -len("\nstoryengine-sha256:") - 64))
+    restored = await open_store(empty_url)
+    assert await everything(restored) == await everything(store)
+    await restored.aclose()
 
 
 async def test_a_restore_that_fails_half_way_changes_nothing(

@@ -341,7 +341,9 @@ class MemoryStore:
         """
         await give_way()
         if session_id not in self.database.sessions:
-            sentence = "This chapter is not in the database any more; it was purged."
+            sentence = (
+                "This chapter is not in the database any more: it was purged, or a restored backup lacks it."
+            )
             raise StorageError(
                 ErrorCode.STORAGE_LOAD_FAILED,
                 sentence,

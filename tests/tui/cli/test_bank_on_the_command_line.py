@@ -93,6 +93,9 @@ def test_the_list_as_json_says_who_learned_of_an_item_and_changed_it_last(run: R
     run("edit", "last", "00000003", "--text", "Ninety-one steps.")
     items = {int(one["id"][-4:], 16): one for one in listed(run)}
     assert [items[number]["source_origin"] for number in (1, 3)] == ["extracted", "configured"]
+    assert {"event": "episodic", "fact": "semantic"}.items() <= {
+        one["details"]["kind"]: one["memory"] for one in items.values()
+    }.items()
     assert not any(one["learned_by"]["is_gm"] for one in items.values())
     assert items[1]["last_changed_by"]["is_gm"]
     assert items[2]["last_changed_by"] is None

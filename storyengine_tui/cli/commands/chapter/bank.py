@@ -313,6 +313,7 @@ def _plain(
     for item, fields in zip(items, plain, strict=True):
         fields["known_to"] = names_of(item.label, session)
         fields["source_origin"] = item.source_origin.value
+        fields["memory"] = item.kind.memory.value
         if item.id in provenance:
             fields |= made.dump_python(provenance[item.id], mode="json")
     return plain

@@ -10,8 +10,9 @@ import typer
 
 from core.engine.catalog import SessionCatalog
 from core.engine.services.library.archive import Archive, Kept
-from core.exchange.library.library_files import ENDINGS, NO_FILE, files_in, read_file
+from core.exchange.library.library_files import ENDINGS, NO_FILE, chats_in, files_in, read_file
 from core.library.refusal import LARGEST_FILE, FileRefusedError
+from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import FOR_GOOD, may_delete, read_standard_input
 from storyengine_tui.cli.exit_codes import ExitCode
@@ -58,7 +59,8 @@ async def import_each(
     """
     if "" in names:  # A variable of the shell that is not set; `Path` would make it the current directory.
         raise typer.BadParameter("Name a file or a folder to import.")
-    files = await asyncio.to_thread(files_in, map(Path, names))
+    paths = [Path(name) for name in names]
+    files = await asyncio.to_thread(files_in, paths)
     refused = 0
     async with running_catalog(await unlocked()) as catalog:
         for file in files:
@@ -75,6 +77,9 @@ async def import_each(
                 say(f"  {line}")
     if not files:
         say_wrong(NO_FILE)
+    if chats := await asyncio.to_thread(chats_in, paths):
+        are = "chat (.jsonl) was", "chats (.jsonl) were"
+        say(f"{counted(chats, *are)} passed over; `storyengine import` makes a chapter of one.")
     if refused or not files:
         raise typer.Exit(ExitCode.BAD_FILE)
 

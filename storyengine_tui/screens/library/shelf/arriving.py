@@ -9,8 +9,15 @@ from typing import Any, Final
 
 from core.domain.clock import utc_now
 from core.domain.errors import StorageError
-from core.exchange.arrivals import CHAT_ENDING, Arrival, ArrivalKind, arrival_of, dropped_paths, typed_paths
-from core.exchange.library.library_files import ENDINGS, LARGEST_CHAPTER, NO_FILE, files_in, read_file
+from core.exchange.arrivals import Arrival, ArrivalKind, arrival_of, dropped_paths, typed_paths
+from core.exchange.library.library_files import (
+    CHAT_ENDING,
+    ENDINGS,
+    LARGEST_CHAPTER,
+    NO_FILE,
+    files_in,
+    read_file,
+)
 from core.exchange.session_export import ImportRefusedError, SessionBody
 from core.library.card_lore import LoreFile
 from core.library.cards.card_file import CardFile
@@ -37,6 +44,8 @@ PRICED: Final = "A model has its price. Left out, the models that you have set p
 EACH_TRUSTED: Final = "Take over the files' own settings and models, too?"
 TAKE_TOO: Final = "Take it too"
 LEAVE_OUT: Final = "Leave it out"
+OR_NOTHING: Final = "Esc imports nothing."
+NOTHING_IMPORTED: Final = "Nothing was imported."
 _NAMED: Final = 20
 """Files that are named in the question, of many."""
 
@@ -102,18 +111,21 @@ class DropImport:
         ask_first(self._screen.app, question, take)
 
     def _ask_for_trust(self, arrival: Arrival) -> None:
-        """Ask whether to accept what only the GM can confirm; the file is imported either way."""
+        """Ask whether to accept what only the GM can confirm; both answers import it, Esc does not."""
         is_card = arrival.kind is ArrivalKind.CHARACTER
         question = ConfirmModal(
             "Take over the card's own settings, too?" if is_card else "Take over its models, too?",
-            f"{arrival.claims}\n\n{CLAIMED if is_card else PRICED}",
+            f"{arrival.claims}\n\n{CLAIMED if is_card else PRICED} {OR_NOTHING}",
             confirm=TAKE_TOO,
             cancel=LEAVE_OUT,
+            is_choice=True,
         )
 
         def answered(is_trusted: bool | None) -> None:
-            work = self._import_arrival(arrival, is_trusted=is_trusted is True)
-            self._screen.do(work, then_reloads=True)
+            if is_trusted is None:
+                self._say(NOTHING_IMPORTED)
+                return
+            self._screen.do(self._import_arrival(arrival, is_trusted=is_trusted), then_reloads=True)
 
         self._screen.app.push_screen(question, answered)
 
@@ -139,9 +151,13 @@ class DropImport:
             await self._import_files(files, read)
             return
         text = _listed([f"{name}: {text}" for name, text in claims])
-        question = ConfirmModal(EACH_TRUSTED, f"{text}\n\n{CLAIMED}", confirm=TAKE_TOO, cancel=LEAVE_OUT)
+        text = f"{text}\n\n{CLAIMED} {OR_NOTHING}"
+        question = ConfirmModal(EACH_TRUSTED, text, confirm=TAKE_TOO, cancel=LEAVE_OUT, is_choice=True)
 
         def answered(is_trusted: bool | None) -> None:
+            if is_trusted is None:
+                self._say(NOTHING_IMPORTED)
+                return
             trusted = frozenset(text for _, text in claims) if is_trusted else frozenset()
             self._screen.do(self._import_files(files, read, trusted), then_reloads=True)
 

@@ -13,6 +13,7 @@ from core.config.files.paths import expanded
 from core.exchange.arrivals import typed_paths
 from core.exchange.library.library_files import (
     NO_FILE,
+    chats_in,
     files_in,
     format_of,
     read_file,
@@ -24,6 +25,7 @@ from core.library.cards.writing import WrittenCard
 from core.library.characters.character import LibraryCharacter
 from core.library.lore.kept import KeptLorebook
 from core.library.refusal import LARGEST_FILE, FileRefusedError
+from core.text.numbers import counted
 from storyengine_tui.screens.library.shelf.arriving import import_each, outcome_of
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen, shelf_keys
 from storyengine_tui.screens.library.shelf.title_modal import ExportModal, FileModal, NameModal
@@ -103,13 +105,17 @@ class KeptShelf(ShelfScreen[Kept]):
     async def _import(self, path: str) -> None:
         paths = await asyncio.to_thread(typed_paths, path)
         files = await asyncio.to_thread(files_in, paths)
+        chats = await asyncio.to_thread(chats_in, paths)
+        passed_over = f"{counted(chats, 'chat')} passed over, which i in Chapters imports" if chats else ""
         if not files:
-            raise FileRefusedError(NO_FILE)
+            raise FileRefusedError(f"{NO_FILE} {passed_over}".strip())
         if len(files) == 1 and files == list(paths):
             is_new, has_claims = await self._import_file(files[0])
             self._outcome = outcome_of(is_new, not is_new, has_claims)
         else:
             self._outcome = await import_each(files, self._import_file)
+            if passed_over:
+                self._outcome += f"; {passed_over}"
 
     async def _import_file(self, file: Path) -> tuple[bool, bool]:
         return await self.import_content(await read_file(file, LARGEST_FILE), file.name)

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -62,10 +63,44 @@ def test_another_error_of_the_disk_leaves_the_room_alone(
     assert names(tmp_path) == ["room-0", "room-1"]
 
 
-def test_a_text_that_is_longer_than_the_room_fails_and_leaves_nothing_half_written(
+def test_a_text_that_is_longer_than_one_file_takes_the_room_of_both(
+    disk: Reserve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overwrite = reserve._overwrite
+
+    def in_the_room_that_is_free(file: Path, text: str) -> None:
+        if (tmp_path / "room-1").exists():
+            full()
+        overwrite(file, text)
+
+    monkeypatch.setattr(reserve, "_overwrite", in_the_room_that_is_free)
+    text = "x" * (SIZE + 1)
+    disk.write_privately(tmp_path / "long.json", text)
+    assert (tmp_path / "long.json").read_text() == text
+    assert names(tmp_path) == ["long.json"]
+
+
+def test_a_text_that_does_not_fit_into_the_room_leaves_nothing_half_written(
     disk: Reserve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reserve, "_overwrite", full)
     with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
         disk.write_privately(tmp_path / "long.json", "long")
-    assert names(tmp_path) == ["room-1"]
+    assert names(tmp_path) == []
+
+
+def test_a_text_that_is_longer_than_all_of_the_room_leaves_it_to_others(
+    disk: Reserve, tmp_path: Path
+) -> None:
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        disk.write_privately(tmp_path / "long.json", "x" * (COUNT * SIZE + 1))
+    assert names(tmp_path) == ["room-0", "room-1"]
+
+
+def test_what_a_killed_fill_left_is_deleted_a_day_later(tmp_path: Path) -> None:
+    for name, age in (("room-0abc", 90_000), ("room-1def", 60), ("room", 90_000)):
+        (tmp_path / name).write_bytes(b"x")
+        then = time.time() - age
+        os.utime(tmp_path / name, (then, then))
+    Reserve(tmp_path / "room", tmp_path / "kept").fill()
+    assert names(tmp_path) == ["room", "room-0", "room-1", "room-1def"]

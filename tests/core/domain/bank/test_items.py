@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.domain.bank.checks import problems_of_item
-from core.domain.bank.details import DETAILS_OF, EventDetails, ItemKind, TraitDetails
+from core.domain.bank.details import DETAILS_OF, EventDetails, ItemKind, MemoryType, TraitDetails
 from core.domain.bank.item import Item, Validation, has_expired, strength_of
 from tests.core.values.bank import fact
 
@@ -43,9 +43,11 @@ def test_pinned_and_confirmed_items_never_fade_and_never_expire(at: int, last: i
     assert has_expired(item, at) == (at > 0)
 
 
-def test_each_kind_has_its_details() -> None:
+def test_each_kind_has_its_details_and_its_type_of_memory() -> None:
     assert DETAILS_OF.keys() == {*ItemKind}
     assert all(details().kind is kind for kind, details in DETAILS_OF.items())
+    assert {kind for kind in ItemKind if kind.memory is MemoryType.EPISODIC} == {ItemKind.EVENT}
+    assert {kind for kind in ItemKind if kind.memory is MemoryType.PROCEDURAL} == {ItemKind.TRAIT}
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,12 @@ CASES = (
     # What ends the program each time is not begun by each opening.
     (RequestKind.EXTRACTION, RequestState.DEAD, ErrorCode.LLM_CANCELLED, False),
     (RequestKind.EMBEDDING, RequestState.DEAD, ErrorCode.LLM_CANCELLED, False),
+    # The ceiling may be another one by now, and the day too: nothing was sent.
+    (RequestKind.EXTRACTION, RequestState.FAILED, ErrorCode.CEILING_REACHED, True),
+    (RequestKind.EMBEDDING, RequestState.FAILED, ErrorCode.CEILING_REACHED, True),
+    (RequestKind.HEARTBEAT, RequestState.FAILED, ErrorCode.CEILING_REACHED, False),
     # What needs the GM waits for the GM.
     (RequestKind.EXTRACTION, RequestState.FAILED, ErrorCode.LLM_INVALID_JSON, False),
-    (RequestKind.EMBEDDING, RequestState.FAILED, ErrorCode.CEILING_REACHED, False),
     (RequestKind.EMBEDDING, RequestState.FAILED, ErrorCode.CONSENT_REQUIRED, False),
     (RequestKind.HEARTBEAT, RequestState.DEAD, OUTAGE, False),
     (RequestKind.CONDENSE, RequestState.DEAD, OUTAGE, False),
@@ -62,7 +65,7 @@ CASES = (
 
 
 @pytest.mark.parametrize(("kind", "state", "code", "begins"), CASES)
-def test_an_opening_gives_another_round_to_what_an_outage_ended_and_to_nothing_else(
+def test_an_opening_gives_another_round_to_what_an_outage_or_a_ceiling_ended_and_to_nothing_else(
     kind: RequestKind, state: RequestState, code: ErrorCode, begins: bool
 ) -> None:
     request = failed(kind, state, code)

@@ -1,14 +1,17 @@
 """At a ceiling, one part of a long chapter is refused for its memory bank, and the others wait for it."""
 
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
+from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, SessionLockedError
 from core.domain.requests.cost import FREE, UnitPrices
 from core.domain.requests.request import RequestState
 from core.engine.services.bank.words import failed_in_words
 from core.engine.session.session_handle import SessionHandle
+from core.engine.sync.notifications import RequestSettled
 from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook
 from core.providers.scripted.script import Fault
@@ -36,7 +39,25 @@ async def states(session: SessionHandle) -> list[RequestState]:
     return [one.state for one in await extractions(session)]
 
 
-async def test_a_ceiling_leaves_one_refused_part_which_takes_up_the_others_once_it_is_retried() -> None:
+async def of_first_part(made: Room) -> Decimal:
+    """Return what it costs at most to read the first part."""
+    options, made.options = made.options, {"prices": made.options["prices"]}
+    async with made.opened() as session:
+        first, *_ = await session.keeping.to_read()
+        amount = (await session.money.of_reading([first])).amount
+    made.options = options
+    assert amount is not None
+    return amount
+
+
+async def first_is_read(made: Room, session: SessionHandle) -> None:
+    """Return once the first part is read; a test that waits for it in vain ends by its time-out."""
+    [first, *_] = await extractions(session)
+    await made.heard(RequestSettled, lambda told: told.request.id == first.id and told.request.state is DONE)
+    assert (await states(session))[0] is DONE
+
+
+async def test_a_ceiling_leaves_one_refused_part_which_takes_up_the_others_once_it_is_raised() -> None:
     made = await played(room(scan(facts=[fact()]), keeps_bank=False))
     async with made.opened() as session:
         assert await session.keeping.keep(is_on=True) == 3
@@ -45,14 +66,56 @@ async def test_a_ceiling_leaves_one_refused_part_which_takes_up_the_others_once_
         assert failed_in_words(session.snapshot.requests) == "1 part could not be read and 2 wait for it"
         [refused] = await calls(session)
         assert refused.error_code is ErrorCode.CEILING_REACHED
+    async with made.opened() as session:
+        await read(session)
+        assert await states(session) == [FAILED, PENDING, PENDING], "the ceiling is as it was"
     made.options["ceilings"] = None
     async with made.opened() as session:
         await read(session)
-        assert await states(session) == [FAILED, PENDING, PENDING], "the GM has not said so yet"
+        assert await states(session) == [DONE, DONE, DONE]
+        assert await items(session)
+
+
+async def test_a_refused_part_that_is_retried_takes_up_the_others() -> None:
+    made = await played(room(answer("bank_scan", fault=Fault.AUTH, times=1), scan(), keeps_bank=False))
+    made.options = {}
+    async with made.opened() as session:
+        await session.keeping.keep(is_on=True)
+        await read(session)
         await session.background.retry((await extractions(session))[0].id)
         await read(session)
         assert await states(session) == [DONE, DONE, DONE]
-        assert await items(session)
+
+
+async def test_parts_that_the_ceiling_of_a_day_refused_are_read_on_the_next_day() -> None:
+    made = await played(room(scan(facts=[fact()]), keeps_bank=False))
+    now = utc_now()
+    made.options |= {"ceilings": Ceilings(day=await of_first_part(made)), "clock": lambda: now}
+    async with made.opened() as session:
+        await play(session, "Who is there?")  # which leaves less than the first part may cost
+        await session.keeping.keep(is_on=True)
+        await read(session)
+        session.background.wake()
+        await session.wait_idle()
+        assert await states(session) == [FAILED, PENDING, PENDING], "it is still that day"
+        assert len(await calls(session)) == 1
+        now += timedelta(days=1)
+        session.background.wake()
+        await first_is_read(made, session)
+
+
+async def test_parts_that_a_ceiling_refused_are_read_once_the_gm_goes_on_beyond_it() -> None:
+    made = await played(room(scan(facts=[fact()]), keeps_bank=False))
+    made.options["ceilings"] = Ceilings(chapter=await of_first_part(made) - Decimal("0.000001"))
+    async with made.opened() as session:
+        await session.keeping.keep(is_on=True)
+        await read(session)
+        called = session.snapshot.session.slots
+        refused = await session.wait(await session.submit_prompt(called[0], "Who is there?", then=called[1:]))
+        assert refused.error_code is ErrorCode.CEILING_REACHED
+        assert await states(session) == [FAILED, PENDING, PENDING]
+        session.money.go_on()
+        await first_is_read(made, session)
 
 
 async def test_the_next_part_is_asked_about_where_the_refused_one_is_dropped() -> None:

@@ -36,7 +36,7 @@ def unread(session_id: SessionId) -> BackgroundRequest:
 
 
 def without_vectors(session_id: SessionId) -> BackgroundRequest:
-    return failed(session_id, RequestKind.EMBEDDING, ErrorCode.CEILING_REACHED)
+    return failed(session_id, RequestKind.EMBEDDING, ErrorCode.CONSENT_REQUIRED)
 
 
 async def make_troubled(engine: Engine) -> SessionId:

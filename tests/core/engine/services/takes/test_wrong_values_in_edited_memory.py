@@ -83,11 +83,12 @@ async def test_a_value_that_no_store_takes_is_refused_also_in_a_part_of_another_
 
 
 @pytest.mark.anyio
-async def test_a_name_that_stands_twice_is_refused_since_its_first_value_would_be_lost() -> None:
+@pytest.mark.parametrize("other", ["canon_locks", "canon_locks\\u0000", "canon_\\ud800locks"])
+async def test_a_name_that_stands_twice_is_refused_since_its_first_value_would_be_lost(other: str) -> None:
     async with played() as session:
         [*_, block] = await session.reads.memory_blocks()
         edited = json.dumps({**block.payload}).replace(
-            '"canon_locks"', '"canon_locks": ["Lost."], "canon_locks"'
+            '"canon_locks"', f'"{other}": ["Lost."], "canon_locks"'
         )
         with pytest.raises(IllegalCommandError, match="one object has “canon_locks” twice"):
             await session.takes.edit_block(CHUNK, edited)

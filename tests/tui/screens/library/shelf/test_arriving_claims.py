@@ -1,5 +1,6 @@
 """Files that are imported together: what they claim is asked about once, as for one file."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +11,12 @@ from core.domain.slot import Slot
 from core.exchange.library.library_files import read_file
 from core.exchange.session_export import from_json, to_json
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
+from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.shelf import arriving
+from storyengine_tui.screens.library.shelf.arriving import NOTHING_IMPORTED, OR_NOTHING
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from tests.core.exchange.test_arrivals import VERSIONS
+from tests.core.exchange.test_arrivals import CHAT, VERSIONS
 from tests.core.library.cards.card_samples import V2, text_of
 from tests.tui.engine_app import Desktop, until
 from tests.tui.screens.library.shelf.test_arriving import draft, paste, question
@@ -77,3 +80,26 @@ async def test_several_files_are_read_once_and_again_only_beyond_what_is_kept_un
             pilot, lambda: isinstance(app.screen, ShelfScreen) and "3 imported" in heading(app.screen)
         )
     assert read == ["a.json", "b.json", "c.json", "c.json"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+async def test_esc_at_the_question_about_models_imports_nothing(
+    desktop: Desktop, tmp_path: Path, count: int
+) -> None:
+    body = from_json((VERSIONS / "export-8-bank.json").read_bytes())
+    tab1 = replace(body.tab1, profiles={Slot.RED: Profile(model="openrouter:mine")})
+    (tmp_path / "a.json").write_bytes(to_json(replace(body, tab1=tab1)))
+    if count > 1:
+        (tmp_path / "b.jsonl").write_text("\n".join(map(json.dumps, CHAT)))
+    async with desktop.window(draft) as (pilot, app):
+        screen = await shelf(pilot, "2", ChaptersScreen)
+        assert app.engine is not None
+        before = len(await app.engine.sessions())
+        await paste(pilot, str(tmp_path))
+        first = app.screen
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal) and app.screen is not first)
+        assert OR_NOTHING in question(app.screen)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen and NOTHING_IMPORTED in heading(screen))
+        assert len(await app.engine.sessions()) == before

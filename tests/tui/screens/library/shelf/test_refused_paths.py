@@ -57,6 +57,22 @@ async def test_a_refused_import_keeps_its_path_to_be_corrected(desktop: Desktop,
         await refused(pilot, FileModal, str(tmp_path / "none"), "No file there can be imported here.")
 
 
+async def test_an_import_of_a_folder_says_how_many_chats_it_passes_over(
+    desktop: Desktop, tmp_path: Path
+) -> None:
+    (tmp_path / "mixed").mkdir()
+    for name in ("a.jsonl", "mixed/b.JSONL"):
+        (tmp_path / name).write_text("{}")
+    async with desktop.window(make_library, size=(120, 40)) as (pilot, app):
+        screen = await shelf(pilot, "4", LoreScreen)
+        await pilot.press("i")
+        await refused(pilot, FileModal, str(tmp_path), "2 chats passed over, which i in Chapters imports")
+        (tmp_path / "mixed" / "harbour.json").write_text(json.dumps(LORE))
+        await pilot.press("enter")
+        said = "; 2 chats passed over, which i in Chapters imports"
+        await until(pilot, lambda: app.screen is screen and heading(screen).endswith(said))
+
+
 async def test_a_refused_path_of_a_chapter_and_of_an_export_stays_too(
     desktop: Desktop, tmp_path: Path
 ) -> None:
