@@ -2,8 +2,9 @@
 
 A commit with calls in it that is not stored is kept as its rows. The next writer of the chapter stores it:
 whole where nothing was written since, by the epoch and the session's last change, else the calls alone, so
-that what was paid for is on record. One that was stored after all changes nothing: a commit is idempotent.
-Several that waited behind each other are kept with their places, and stored in this order.
+that what was paid for is on record; requests of them that a restored backup lacks are made again. One that
+was stored after all changes nothing: a commit is idempotent. Several that waited behind each other are kept
+with their places, and stored in this order.
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from db.errors import SAVE, guarded
 from db.schema.migrate import HEAD
 from db.tables import LLM_ARTIFACT, LLM_CONTENT
 from db.writes import commit_statement as writes
+from db.writes.removed_requests import FIND, Chapter, asked_by, removed_requests
 from db.writes.writer_lock import WriterLease
 
 log = logging.getLogger(__name__)
@@ -153,6 +155,10 @@ class UnstoredCommits:
                 if await self._is_stored(file, given, lease):
                     await asyncio.to_thread(_removed, file)
                     return
+            requests = await self._removed_requests(kept.parameters if kept.since else calls, lease)
+            if requests and await self._is_stored(file, {**calls, **requests}, lease):
+                await asyncio.to_thread(_removed, file)
+                return
         except StorageError:
             # Nothing more is written under this lease: the next one has its turn.
             for one in files:
@@ -172,6 +178,18 @@ class UnstoredCommits:
             return False
         log.info("what was kept in %s is stored", file)
         return True
+
+    async def _removed_requests(
+        self, parameters: Mapping[str, object], lease: WriterLease
+    ) -> Mapping[str, object]:
+        """Return the parameters that store requests of calls again which a restored backup lacks."""
+        try:
+            async with guarded(SAVE):
+                row = await self._send((FIND, {"id": lease.session_id, "asked": asked_by(parameters)}))
+            return removed_requests(lease.session_id, parameters, Chapter.of(*row))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            log.error("the requests of kept calls cannot be read: %r", error)
+            return {}
 
     async def _last_change(self, session_id: SessionId) -> datetime | None:
         async with guarded(SAVE):

@@ -21,6 +21,7 @@ from core.domain.requests.retry_policy import Backoffs
 from core.engine.changes.moves import may_summarise_early, provenance
 from core.engine.decisions import commands
 from core.engine.decisions.recovery import recover_request
+from core.engine.decisions.removed_prompt import is_removed_prompt, keep_removed_prompt
 from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import Failed, Outcome, PutBack
 from core.engine.kinds.registry import handler_of
@@ -29,6 +30,7 @@ from core.engine.queue.jobs import JobFactory
 from core.engine.queue.queue_commands import may_stop, next_request, next_retry, vectors_due
 from core.engine.scene.scene_commands import begun
 from core.engine.sync.notifications import StorageTrouble
+from core.engine.sync.paid_change import Decide
 from core.engine.sync.session_tasks import SessionTask
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.call_records import BUG, CallRecords, failure_of, records_without_call
@@ -186,8 +188,7 @@ class Worker(SessionTask):
 
         So the GM's text always returns and the session goes on.
         """
-        for settled, stored in self._ways_to_settle(request, outcome, call_records):
-            settlement = partial(self._settlement, request=request, outcome=settled, call_records=stored)
+        for settlement in self._ways_to_settle(request, outcome, call_records):
             try:
                 await self._writer.apply_paid(settlement)
             except SessionLockedError:
@@ -202,15 +203,19 @@ class Worker(SessionTask):
 
     def _ways_to_settle(
         self, request: Request, outcome: Outcome, call_records: CallRecords
-    ) -> Iterator[tuple[Outcome, CallRecords]]:
+    ) -> Iterator[Decide]:
         """Yield what can be stored of a request, each for where the store refused the one before."""
-        yield outcome, call_records
+        settled = partial(self._settlement, request=request)
+        yield partial(settled, outcome=outcome, call_records=call_records)
+        if is_removed_prompt(self._writer.snapshot, request):
+            now = self._writer.clock()
+            yield partial(keep_removed_prompt, request=request, call_records=call_records, now=now)
         failed = Failed(StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, _UNSTORABLE))
         is_of_answers = not isinstance(outcome, Failed | PutBack)  # else none was made anything of
         now = self._writer.clock()
-        yield failed, call_records.refused(request, failed.error, now) if is_of_answers else call_records
-        yield failed, records_without_call(request, failed.error, now)
-        yield failed, CallRecords()
+        marked = call_records.refused(request, failed.error, now) if is_of_answers else call_records
+        for stored in (marked, records_without_call(request, failed.error, now), CallRecords()):
+            yield partial(settled, outcome=failed, call_records=stored)
 
     async def _outcome(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, CallRecords]:
         """Run the request in a task of its own, so that a bug is logged and settles the request."""
