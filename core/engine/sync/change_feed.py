@@ -91,6 +91,8 @@ async def _is_later(store: SessionStore, before: Snapshot, now: Snapshot) -> boo
     old, new = before.session, now.session
     if new.canon_version != old.canon_version:
         return new.canon_version > old.canon_version
+    if new.boundary < old.boundary or now.draft_count < before.draft_count:
+        return False
     newest = max(before.recent, key=lambda event: event.prompt_index, default=None)
     if newest is None or newest.prompt_index > new.prompt_index:
         return newest is None

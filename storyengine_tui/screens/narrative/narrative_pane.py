@@ -104,6 +104,9 @@ class NarrativePane(SessionTab):
         if self.is_in_view:
             self.memory.read()
 
+    def _read_drafts(self) -> None:
+        run_in_background(self, self._show_drafts(self.session), group="drafts", exclusive=True)
+
     async def _show_drafts(self, session: "SessionHandle") -> None:
         """Show the drafts; where they cannot be read, a banner says so, and the next visit tries again."""
         drafts, count = None, -1
@@ -125,7 +128,7 @@ class NarrativePane(SessionTab):
         self.memory.read()
         self._bank.come()
         if self._lacks_drafts and self.has_session:
-            run_in_background(self, self._show_drafts(self.session), group="drafts", exclusive=True)
+            self._read_drafts()
         self._go_on()
 
     def _go_on(self) -> None:
@@ -154,6 +157,8 @@ class NarrativePane(SessionTab):
                 self.memory.append(block)
             case notifications.CanonChanged():
                 self.memory.reread()
+                if len(self._draft.drafts) > self.session.snapshot.draft_count:  # a backup was restored
+                    self._read_drafts()
             case notifications.RequestBegun(NarrativeRequest() as request):
                 self._viewpoints.name([request])
 
