@@ -3,9 +3,9 @@
 import errno
 import os
 import re
-import tempfile
 from pathlib import Path
 
+from core.config.files.drafts import locked_draft
 from core.text.graphemes import head
 
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*…]+')
@@ -58,18 +58,15 @@ def write_new(target: Path, content: bytes) -> None:
     """
     if os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".storyengine-")
-    try:
-        with open(handle, "wb") as file:
+    with locked_draft(target.parent, ".storyengine-") as (handle, draft):
+        with open(handle, "wb", closefd=False) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        _move_to_free_name(name, target)
-    finally:
-        Path(name).unlink(missing_ok=True)
+        _move_to_free_name(draft, target)
 
 
-def _move_to_free_name(name: str, target: Path) -> None:
+def _move_to_free_name(name: Path, target: Path) -> None:
     """Rename the file, atomically if the file system has links, and never over another file."""
     try:
         os.link(name, target)

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from psycopg.conninfo import make_conninfo
 from sqlalchemy import URL
@@ -61,9 +61,18 @@ def is_local_server(url: URL) -> bool:
 
 
 async def run(
-    name: str, url: URL, arguments: Sequence[str | Path], *, code: ErrorCode, connects: bool = True
+    name: str,
+    url: URL,
+    arguments: Sequence[str | Path],
+    *,
+    code: ErrorCode,
+    connects: bool = True,
+    given: IO[bytes] | None = None,
+    output: IO[bytes] | None = None,
 ) -> str:
     """Run a program and return its output; raise StorageError when it fails.
+
+    It reads the file `given`, and writes into the file `output` where there is one.
 
     The password is passed in the environment: every user of the machine can read a process's arguments.
     """
@@ -79,15 +88,15 @@ async def run(
             program(name, url),
             *address,
             *arguments,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
+            stdin=given or asyncio.subprocess.DEVNULL,
+            stdout=output or asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             env=environment,
         )
     except OSError as error:
         raise _failure(f"{name} could not be started.", _HINT, code) from error
     try:
-        output, complaints = await asyncio.wait_for(process.communicate(), _TIMEOUT)
+        said, complaints = await asyncio.wait_for(process.communicate(), _TIMEOUT)
     except TimeoutError as error:
         raise _failure(f"{name} did not end within {_TIMEOUT / 60:.0f} minutes.", "", code) from error
     finally:
@@ -96,7 +105,7 @@ async def run(
             await asyncio.wait_for(process.wait(), _END)
     if process.returncode != 0:
         raise _failure(f"{name} failed; nothing was changed.", _complaint(complaints), code)
-    return output.decode(errors="replace")
+    return (said or b"").decode(errors="replace")
 
 
 def _complaint(output: bytes) -> str:

@@ -6,17 +6,20 @@ transaction. Interrupted at any moment, either leaves everything as it was.
 
 import asyncio
 import errno
+import fcntl
 import os
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import IO, Final, cast
 
 from psycopg import sql
 from sqlalchemy import URL, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from core.config.files.drafts import locked_draft
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.text.numbers import counted
 from db.backups import client_programs
@@ -51,8 +54,7 @@ async def backup(url: str, target: Path) -> None:
     Raises StorageError. Chapters may be played meanwhile: the backup is a consistent snapshot.
     """
     parsed = parse_url(url)
-    draft = _new_draft(target)
-    try:
+    with _new_draft(target) as draft:
         schema = _quoted(await _schema_of(parsed))
         # Vectors are made again from the texts, also where there is no pgvector to read them.
         without = [f"--exclude-table={schema}.{table}" for table in (VECTORS, PIECES)]
@@ -69,8 +71,6 @@ async def backup(url: str, target: Path) -> None:
         except OSError as error:
             raise _not_written(target, error) from error
         _publish(draft, target)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 async def check_backup(url: str, source: Path) -> str:
@@ -108,16 +108,18 @@ async def restore(url: str, source: Path, *, replace: bool = False, mark: str = 
         await _refuse_full(engine, replace=replace)
         async with guarded(LOAD), engine.connect() as connection:
             had_vectors = await are_there(connection)
-        with tempfile.TemporaryDirectory(prefix="storyengine-restore-") as directory:
-            script = Path(directory, "restore.sql")
-            options = [f"--schema={schema}", "--no-owner", "--no-privileges", f"--file={script}"]
-            await client_programs.run("pg_restore", parsed, [*options, source], code=LOAD, connects=False)
+        # Without a name: a killed restore leaves none. Without a buffer: other programs use it too.
+        with cast(IO[bytes], tempfile.TemporaryFile(buffering=0)) as script:
+            options = [f"--schema={schema}", "--no-owner", "--no-privileges", "--file=-"]
+            await client_programs.run(
+                "pg_restore", parsed, [*options, source], code=LOAD, connects=False, output=script
+            )
             await asyncio.to_thread(_leave_later_setting_out, script)
             guard, clearing = _guard(schema, replace, mark), _clearing(schema)
             fence = _FENCE.format(_quoted(schema))
-            steps = [f"--command={guard}", f"--command={clearing}", f"--file={script}", f"--command={fence}"]
+            steps = [f"--command={guard}", f"--command={clearing}", "--file=-", f"--command={fence}"]
             options = ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1"]
-            await client_programs.run("psql", parsed, [*options, *steps], code=SAVE)
+            await client_programs.run("psql", parsed, [*options, *steps], code=SAVE, given=script)
         await _upgrade(engine)
         if had_vectors:
             # A window that is open has seen their tables; the vectors are made again.
@@ -252,13 +254,19 @@ def _guard(schema: str, replace: bool, mark: str) -> str:
     """
 
 
-def _leave_later_setting_out(script: Path) -> None:
-    """Make a comment of the line of a script that older servers refuse; the guard sets it for the others."""
-    with script.open("r+b") as file:
-        place = file.read(_BEGINNING).find(_LATER_SETTING)
-        if place >= 0:
-            file.seek(place)
-            file.write(b"--")
+def _leave_later_setting_out(script: IO[bytes]) -> None:
+    """Make a comment of the line of a script that older servers refuse; the guard sets it for the others.
+
+    Leaves the script at its beginning.
+    """
+    flags = fcntl.fcntl(script, fcntl.F_GETFL)
+    fcntl.fcntl(script, fcntl.F_SETFL, flags & ~os.O_APPEND)  # `pg_restore` has set it
+    script.seek(0)
+    place = script.read(_BEGINNING).find(_LATER_SETTING)
+    if place >= 0:
+        script.seek(place)
+        script.write(b"--")
+    script.seek(0)
 
 
 def _text(value: str) -> str:
@@ -278,16 +286,17 @@ def _clearing(schema: str) -> str:
     return f"{drop.as_string()}; {functions}"
 
 
-def _new_draft(target: Path) -> Path:
-    """Return a new empty file beside the target, readable by its owner only."""
+@contextmanager
+def _new_draft(target: Path) -> Iterator[Path]:
+    """Yield a new empty file beside the target, readable by its owner only, and remove it at the end."""
     if target.exists():
         raise _exists_already(target)
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    except OSError as error:
-        raise _refusal(f"Nothing can be written to {target.parent}.", str(error.strerror)) from error
-    os.close(handle)
-    return Path(name)
+    with ExitStack() as at_end:
+        try:
+            draft = at_end.enter_context(locked_draft(target.parent, f".{target.name}.", ".part"))
+        except OSError as error:
+            raise _refusal(f"Nothing can be written to {target.parent}.", str(error.strerror)) from error
+        yield draft[1]
 
 
 def _publish(draft: Path, target: Path) -> None:

@@ -182,8 +182,8 @@ async def test_a_restore_sets_nothing_that_a_server_of_version_16_does_not_know(
 
     async def reading(name: str, url: URL, arguments: list[str | Path], **more: Any) -> str:
         if name == "psql":
-            [script] = [Path(one[7:]) for one in map(str, arguments) if one.startswith("--file=")]
-            scripts.append(await asyncio.to_thread(script.read_text))
+            scripts.append(more["given"].read().decode())
+            more["given"].seek(0)
         return await run(name, url, arguments, **more)
 
     monkeypatch.setattr(client_programs, "run", reading)
