@@ -111,9 +111,9 @@ async def run(
 def _complaint(output: bytes) -> str:
     lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
     telling = [line for line in lines if "error" in line.lower()] or lines
-    hint = f"It says: {telling[0]}" if telling else ""
+    hint = f"It says: {telling[0].removesuffix('.')}." if telling else ""
     if "version mismatch" in hint or "SSL support" in hint:
-        return f"{hint}. {_HINT}"
+        return f"{hint} {_HINT}"
     return hint
 
 

@@ -170,7 +170,7 @@ async def test_a_library_that_is_begun_while_a_backup_is_restored_is_not_lost(
         before_it_replaces(monkeypatch, lambda: make_book(url))
         with pytest.raises(StorageError, match="nothing was changed") as refused:
             await restore_backup(configuration, file, replace=False)
-        assert "another window has begun a chapter or a library" in refused.value.hint
+        assert "another window has begun a chapter or a library meanwhile." in refused.value.hint
         assert len(await store.library.books()) == 1
 
 
