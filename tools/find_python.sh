@@ -41,9 +41,11 @@ def once():
 print(round(min(once() for _ in range(7)) * 1_000_000))'
 }
 
+# Those of these names, in this order, each in the order of the PATH.
 list_on_path() {
+    set -f # A folder may have a name with a sign of a pattern.
     old=$IFS
-    for name in python3.13 python3.12 python3.11 python3 python; do
+    for name in "$@"; do
         IFS=:
         for folder in $PATH; do
             IFS=$old
@@ -54,6 +56,10 @@ list_on_path() {
         IFS=$old
     done
 }
+
+# A name without a version is called only where there is no other: on macOS it may open a dialog.
+found=$(list_on_path python3.13 python3.12 python3.11)
+[ -n "$found" ] || found=$(list_on_path python3 python)
 
 chosen=
 shortest=
@@ -72,7 +78,7 @@ while read -r python; do
         shortest=$taken
     fi
 done <<END
-$(list_on_path)
+$found
 END
 [ -n "$chosen" ] || exit 1
 printf '%s\n' "$chosen"

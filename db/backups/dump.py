@@ -80,7 +80,11 @@ async def check_backup(url: str, source: Path) -> str:
     """
     parsed = parse_url(url)
     revision = await _revision_in(parsed, source)
-    if await asyncio.to_thread(is_damaged, source):
+    try:
+        has_changed = await asyncio.to_thread(is_damaged, source)
+    except OSError as error:
+        raise _unreadable(source, str(error.strerror)) from error
+    if has_changed:
         raise _refusal(f"{source} is damaged: it is not as it was written; nothing was changed.")
     refuse_revision(revision, backup=source)
     found, home = await _schema_in(parsed, source), await _schema_of(parsed)
@@ -157,9 +161,7 @@ async def _schema_in(url: URL, file: Path) -> str:
     try:
         listed = await client_programs.run("pg_restore", url, ["--list", file], code=LOAD, connects=False)
     except StorageError as error:
-        raise _refusal(
-            f"{file} is not a backup that can be read; nothing was changed.", error.hint
-        ) from error
+        raise _unreadable(file, error.hint) from error
     found = re.search(rf" TABLE DATA (.+) {_VERSION_TABLE} ", listed)
     if found is None or any(
         f" TABLE DATA {found[1]} {table} " not in listed for table in ("session", "event")
@@ -323,6 +325,10 @@ def _name(draft: Path, target: Path) -> None:
 
 def _not_written(target: Path, error: OSError) -> StorageError:
     return _refusal(f"{target} could not be written.", str(error.strerror))
+
+
+def _unreadable(file: Path, hint: str) -> StorageError:
+    return _refusal(f"{file} is not a backup that can be read; nothing was changed.", hint)
 
 
 def _exists_already(target: Path) -> StoryEngineError:

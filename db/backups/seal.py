@@ -27,13 +27,25 @@ def is_damaged(file: Path) -> bool:
 
     Raises OSError. A directory, which `pg_dump` can write too, has none.
     """
-    length = file.stat().st_size - _LENGTH
-    if length < 0 or not file.is_file():
+    if not file.is_file():
         return False
+    length = file.stat().st_size
     with file.open("rb") as content:
-        content.seek(length)
-        found = _SEAL.fullmatch(content.read())
-    return found is not None and found[1] != _sha256(file, length)
+        content.seek(max(0, length - _PIECE))
+        end = content.read()
+    found = _SEAL.fullmatch(end[-_LENGTH:])
+    if found is None:
+        return _has_rest(end)
+    return found[1] != _sha256(file, length - _LENGTH)
+
+
+def _has_rest(end: bytes) -> bool:
+    """Return whether a file without a whole seal had one: it was cut in it, changed in it, or goes on.
+
+    A file of `pg_dump` ends with zeros.
+    """
+    is_cut = any(end.endswith(_MARK[:count]) for count in range(1, len(_MARK)))
+    return is_cut or _MARK in end or re.search(rb"[0-9a-f]{64}\Z", end) is not None
 
 
 def _sha256(file: Path, length: int) -> bytes:

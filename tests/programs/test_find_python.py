@@ -60,6 +60,21 @@ def test_a_python_that_can_make_no_environment_is_passed_over(tmp_path: Path) ->
     assert found(tmp_path / "fast", tmp_path / "slow").stdout == f"{able}\n"
 
 
+def test_a_name_without_a_version_is_called_only_where_there_is_no_other(tmp_path: Path) -> None:
+    plain = put(tmp_path / "plain", "python3", 1_000)
+    versioned = put(tmp_path / "versioned", "python3.12", 10_000)
+
+    assert found(tmp_path / "plain", tmp_path / "versioned").stdout == f"{versioned}\n"
+    assert found(tmp_path / "plain").stdout == f"{plain}\n"
+
+
+def test_folders_of_the_path_are_taken_as_they_are_written(tmp_path: Path) -> None:
+    put(tmp_path / "abc", "python3.13", 1_000)
+    placed = put(tmp_path / "a[x] *", "python3.12", 10_000)
+
+    assert found(tmp_path / "a*", tmp_path / "a[x] *").stdout == f"{placed}\n"
+
+
 def test_without_a_python_the_search_fails_and_names_none(tmp_path: Path) -> None:
     put(tmp_path, "python3.13", 1_000, makes_environments=False)
 

@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -70,7 +71,7 @@ class Reserve:
 
     def _is_written(self, target: Path, text: str) -> bool:
         """Write a text into the first file that is left, or the room of all; return whether it fits."""
-        if len(text.encode()) > COUNT * SIZE:
+        if len(text.encode()) > COUNT * SIZE + shutil.disk_usage(self._folder).free:
             return False
         draft = target.with_name(f"{target.name}.draft")
         for file in self._files:

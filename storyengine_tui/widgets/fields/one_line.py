@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.geometry import Offset
 from textual.widget import Widget
 from textual.widgets import Input, Static
 from textual.widgets.text_area import Edit, EditResult
@@ -33,6 +34,11 @@ class EntryField(Input):
     async def on_key(self, event: events.Key) -> None:
         """Run a key's binding before the next key is read."""
         await run_binding_now(self, event)
+
+    @property
+    def cursor_screen_offset(self) -> Offset:
+        """The place of the caret on the screen; Textual adds a cell at the end of the text, to scroll by."""
+        return super().cursor_screen_offset - Offset(int(self.cursor_at_end), 0)
 
 
 def labelled(label: str, field: Widget, classes: str = "", *, id: str | None = None) -> Horizontal:

@@ -1,5 +1,6 @@
 """A backup is whole or not there; a restore gives back every chapter as it was, or changes nothing."""
 
+import asyncio
 import errno
 import os
 import stat
@@ -21,7 +22,7 @@ from core.domain.slot import Slot
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
 from db.backups import client_programs
-from db.backups.dump import backup, restore
+from db.backups.dump import backup, check_backup, restore
 from db.connections import parse_url
 from db.schema.migrate import HEAD
 from db.store import PostgresStore, open_store
@@ -224,10 +225,47 @@ async def test_one_wrong_bit_that_changes_the_name_of_a_rule_is_noticed(
     assert await everything(store) == before
 
 
+SEAL = len("\nstoryengine-sha256:") + 64
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda content: content[:-1],
+        lambda content: content[: 1 - SEAL],
+        lambda content: content + b"\n",
+        lambda content: content[:-64] + b"z" + content[-63:],
+        lambda content: content[: 5 - SEAL] + b"T" + content[6 - SEAL :],
+    ],
+    ids=["cut by a byte", "cut to a byte", "longer", "another sum", "another mark"],
+)
+async def test_a_backup_with_a_changed_seal_is_refused_and_not_taken_for_one_without(
+    url: str, store: PostgresStore, file: Path, changed: Callable[[bytes], bytes]
+) -> None:
+    content = await asyncio.to_thread(file.read_bytes)
+    await asyncio.to_thread(file.write_bytes, changed(content))
+    with pytest.raises(StorageError, match="damaged: it is not as it was written; nothing was changed"):
+        await check_backup(url, file)
+
+
+async def test_a_backup_that_a_failing_disk_does_not_read_to_its_end_is_refused_in_words(
+    url: str, store: PostgresStore, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Path) -> bool:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("db.backups.dump.is_damaged", fail)
+    with pytest.raises(
+        StorageError, match="is not a backup that can be read; nothing was changed"
+    ) as refused:
+        await check_backup(url, file)
+    assert refused.value.hint == os.strerror(errno.EIO)
+
+
 async def test_a_backup_of_an_earlier_program_has_no_seal_and_is_restored(
     store: PostgresStore, url: str, file: Path, empty_url: str
 ) -> None:
-    await restore(empty_url, cut_copy(file, -len("\nstoryengine-sha256:") - 64))
+    await restore(empty_url, cut_copy(file, -SEAL))
     restored = await open_store(empty_url)
     assert await everything(restored) == await everything(store)
     await restored.aclose()

@@ -2,6 +2,7 @@
 
 import pytest
 from textual import events
+from textual.geometry import Offset
 
 from storyengine_tui.widgets.fields.one_line import LONGEST_ENTRY, EntryField, FormField
 from tests.tui.rooms.widget_app import WidgetApp
@@ -39,6 +40,26 @@ async def test_what_is_typed_behind_enter_is_in_the_next_field_of_a_form() -> No
         type_at_once(app, "a", "enter", "b")
         await pilot.pause()
         assert [field.value for field in app.query(FormField)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(("text", "keys", "cell"), [("", (), 0), ("a日本", (), 5), ("a日本", ("left",), 3)])
+async def test_the_cursor_of_the_terminal_is_at_the_caret_of_a_field(
+    text: str, keys: tuple[str, ...], cell: int
+) -> None:
+    app = WidgetApp(lambda: [EntryField(text, select_on_focus=False)])
+    async with app.running() as pilot:
+        await pilot.press(*keys)
+        field = app.query_one(EntryField)
+        assert field.cursor_screen_offset == field.content_region.offset + Offset(cell, 0)
+
+
+async def test_the_cursor_of_the_terminal_stays_in_a_field_that_is_full() -> None:
+    app = WidgetApp(lambda: [EntryField("x" * 500, select_on_focus=False)])
+    async with app.running() as pilot:
+        await pilot.press("home", "end")
+        await pilot.pause()
+        field = app.query_one(EntryField)
+        assert field.content_region.contains_point(field.cursor_screen_offset)
 
 
 async def test_a_paste_that_is_too_long_for_a_field_of_one_line_is_not_taken() -> None:

@@ -108,7 +108,7 @@ class KeptShelf(ShelfScreen[Kept]):
         chats = await asyncio.to_thread(chats_in, paths)
         passed_over = f"{counted(chats, 'chat')} passed over, which i in Chapters imports" if chats else ""
         if not files:
-            raise FileRefusedError(f"{NO_FILE} {passed_over}".strip())
+            raise FileRefusedError(f"{NO_FILE} {passed_over}." if chats else NO_FILE)
         if len(files) == 1 and files == list(paths):
             is_new, has_claims = await self._import_file(files[0])
             self._outcome = outcome_of(is_new, not is_new, has_claims)

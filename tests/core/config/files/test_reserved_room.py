@@ -2,8 +2,10 @@
 
 import errno
 import os
+import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +15,11 @@ from core.config.files.reserve import COUNT, SIZE, Reserve
 
 def full(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def has_free(patch: pytest.MonkeyPatch, count: int) -> None:
+    """Let so many bytes of the disk be free."""
+    patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=count))
 
 
 def names(folder: Path) -> list[str]:
@@ -28,6 +35,7 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reserve:
     assert all(one.stat().st_size == SIZE for one in tmp_path.glob("room-*"))
     monkeypatch.setattr(reserve, "write_privately", full)
     monkeypatch.setattr(Path, "mkdir", full)
+    has_free(monkeypatch, 0)
     return made
 
 
@@ -95,6 +103,14 @@ def test_a_text_that_is_longer_than_all_of_the_room_leaves_it_to_others(
     with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
         disk.write_privately(tmp_path / "long.json", "x" * (COUNT * SIZE + 1))
     assert names(tmp_path) == ["room-0", "room-1"]
+
+
+def test_a_longer_text_that_fits_into_the_room_and_what_is_free_beside_it_is_written(
+    disk: Reserve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_free(monkeypatch, 1)
+    disk.write_privately(tmp_path / "long.json", "x" * (COUNT * SIZE + 1))
+    assert (tmp_path / "long.json").stat().st_size == COUNT * SIZE + 1
 
 
 def test_what_a_killed_fill_left_is_deleted_a_day_later(tmp_path: Path) -> None:

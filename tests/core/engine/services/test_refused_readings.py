@@ -11,7 +11,7 @@ from core.domain.requests.cost import FREE, UnitPrices
 from core.domain.requests.request import RequestState
 from core.engine.services.bank.words import failed_in_words
 from core.engine.session.session_handle import SessionHandle
-from core.engine.sync.notifications import RequestSettled
+from core.engine.sync.notifications import RequestFailed, RequestSettled
 from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook
 from core.providers.scripted.script import Fault
@@ -115,6 +115,39 @@ async def test_parts_that_a_ceiling_refused_are_read_once_the_gm_goes_on_beyond_
         assert refused.error_code is ErrorCode.CEILING_REACHED
         assert await states(session) == [FAILED, PENDING, PENDING]
         session.money.go_on()
+        await first_is_read(made, session)
+
+
+async def test_a_part_that_is_refused_again_once_the_gm_goes_on_waits_again() -> None:
+    made = await played(room(scan(), keeps_bank=False))
+    async with made.opened() as session:
+        await session.keeping.keep(is_on=True)
+        await read(session)
+        before = len(made.notifications)
+        session.background.spend_more()
+        await made.heard(RequestFailed, lambda told: told in made.notifications[before:])
+        for _ in range(20):  # as many changes as those of ten further refusals
+            await session.background.make_vectors()
+        assert len(await calls(session)) == 2
+        assert await states(session) == [FAILED, PENDING, PENDING]
+
+
+async def test_a_refused_part_that_an_opening_left_as_it_was_is_read_on_the_next_day(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = await played(room(scan(), keeps_bank=False))
+    now = utc_now()
+    async with made.opened() as session:
+        await session.keeping.keep(is_on=True)
+        await read(session)
+        for one in await extractions(session):
+            if one.state is PENDING:  # the next opening would begin with them
+                await session.background.stop(one.id)
+    made.options |= {"ceilings": None, "clock": lambda: now}
+    monkeypatch.setattr("core.engine.session.open_session.another_round", lambda *_: None)
+    async with made.opened() as session:
+        now += timedelta(days=1)
+        session.background.wake()
         await first_is_read(made, session)
 
 

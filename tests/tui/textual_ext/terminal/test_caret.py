@@ -44,6 +44,24 @@ async def test_the_cursor_is_behind_a_text_that_waits_in_its_panel_after_a_resta
         assert app.cursor_position == field.content_region.offset + Offset(len("Who?"), 0)
 
 
+async def test_the_cursor_is_as_many_cells_behind_wide_characters_as_they_take(desktop: Desktop) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        await pilot.press(*"a日本")
+        field = app.focused
+        assert isinstance(field, CappedTextArea)
+        assert app.cursor_position == field.content_region.offset + Offset(5, 0)
+
+
+async def test_the_cursor_is_in_a_panel_whose_text_is_longer_than_it_is_high(desktop: Desktop) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        field = app.focused
+        assert isinstance(field, CappedTextArea)
+        field.insert("\n".join(map(str, range(60))))
+        await until(pilot, lambda: field.scroll_offset.y > 0)
+        assert app.cursor_position == caret(app)
+        assert app.cursor_position.x == field.content_region.x + 2
+
+
 async def test_the_cursor_follows_a_field_that_the_window_moves(desktop: Desktop) -> None:
     async with desktop.window(make_active) as (pilot, app):
         before = caret(app)

@@ -66,7 +66,7 @@ async def test_an_import_of_a_folder_says_how_many_chats_it_passes_over(
     async with desktop.window(make_library, size=(120, 40)) as (pilot, app):
         screen = await shelf(pilot, "4", LoreScreen)
         await pilot.press("i")
-        await refused(pilot, FileModal, str(tmp_path), "2 chats passed over, which i in Chapters imports")
+        await refused(pilot, FileModal, str(tmp_path), "2 chats passed over, which i in Chapters imports.")
         (tmp_path / "mixed" / "harbour.json").write_text(json.dumps(LORE))
         await pilot.press("enter")
         said = "; 2 chats passed over, which i in Chapters imports"
