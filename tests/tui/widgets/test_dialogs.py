@@ -22,6 +22,8 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.key_line import KeyLine
 from tests.tui.conftest import settled
 from tests.tui.engine_app import Desktop, make_active, make_draft, until
+from tests.tui.rooms.one_page import Gate
+from tests.tui.rooms.one_page import gate as gate
 from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = pytest.mark.anyio
@@ -92,15 +94,19 @@ async def test_no_way_leads_from_a_question_to_another_chapter(desktop: Desktop)
 @pytest.mark.paints  # The button loses the focus in the frames without it, while the lock runs.
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_a_lock_that_was_begun_by_its_button_and_failed_is_seen_and_mended_by_keys(
-    desktop: Desktop, size: tuple[int, int]
+    desktop: Desktop, gate: Gate, size: tuple[int, int]
 ) -> None:
-    refused = Entry(match=ScriptMatch(schema="world_chapter_lock"), fault=Fault.AUTH, times=1)
+    wanted = ScriptMatch(schema="world_chapter_lock")
+    refused = Entry(match=wanted, fault=Fault.AUTH, times=1, first_token=1)
     desktop.script = Script(reply=(refused,))
     async with desktop.window(make_draft, size=size) as (pilot, app):
-        app.chapter.query_one("#go-on").focus()
+        button = app.chapter.query_one("#go-on")
+        button.focus()
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, LockModal))
         await pilot.press("right", "enter")
+        await until(pilot, lambda: app.chapter.focused is not button)
+        gate.open()
         await until(pilot, lambda: app.screen is app.chapter and app.focused is not None)
         await settled(pilot)
         assert any("refused the key" in row for row in rows(app))
