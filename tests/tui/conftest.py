@@ -23,7 +23,7 @@ from tests.tui.closed_windows import taken_apart
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import home as home
 from tests.tui.engine_app import postgres_desktop as postgres_desktop
-from tests.tui.frames import frames_on_pause
+from tests.tui.frames import frames_on_pause, rendered
 from tests.tui.idle import idle_known_by_the_loop
 
 if pretended := os.environ.get("STORYENGINE_PRETEND_TEXTUAL"):
@@ -178,7 +178,7 @@ async def settled(pilot: Pilot[Any], size: Size | None = None) -> None:
         screen = pilot.app.screen
         for field in screen.query(Input):
             field.cursor_blink = False
-        picture = screen._compositor.render_strips()
+        picture = rendered(pilot.app)
         laid_out = screen.outer_size == pilot.app.size == (size or pilot.app.size)
         alike = alike + 1 if laid_out and picture == before else 0
         if alike == 2:

@@ -37,6 +37,7 @@ from storyengine_tui.shell.app import StoryEngineApp
 from tests.core.values.sessions import waiting
 from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
 from tests.store.servers import cloned
+from tests.tui.frames import rendered
 
 ScreenType = TypeVar("ScreenType", bound=Screen[Any])
 PATIENCE = 60.0
@@ -175,7 +176,7 @@ async def until(
 
 def screen_text(app: App[Any]) -> str:
     """Return the text on the screen, row by row."""
-    rows = app.screen._compositor.render_strips()
+    rows = rendered(app)
     return "\n".join("".join(segment.text for segment in row).rstrip() for row in rows)
 
 

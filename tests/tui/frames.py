@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 from textual._compositor import Compositor
+from textual._context import visible_screen_stack
+from textual.app import App
 from textual.pilot import Pilot
+from textual.strip import Strip
 from textual.timer import Timer
 
 from storyengine_tui.textual_ext.painting.compositor import FrontCompositor
@@ -15,6 +18,15 @@ from tests.tui.idle import nothing_ready
 
 LATE = 0.5
 """Seconds by which a frame is late at most, however busy the loop is."""
+
+
+def rendered(app: App[Any]) -> list[Strip]:
+    """Return the rows of the screen in front, over the pages beneath as a frame of the app shows them.
+
+    A dialog that is rendered without them is over nothing, and the rows stay so in its cache.
+    """
+    visible_screen_stack.set(app._background_screens)
+    return app.screen._compositor.render_strips()
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.key_line import KeyLine
 from tests.tui.conftest import settled
 from tests.tui.engine_app import Desktop, make_active, make_draft, until
+from tests.tui.frames import rendered
 from tests.tui.rooms.one_page import Gate
 from tests.tui.rooms.one_page import gate as gate
 from tests.tui.rooms.widget_app import WidgetApp
@@ -35,7 +36,7 @@ def shown_keys(app: StoryEngineApp) -> str:
 
 def rows(app: StoryEngineApp) -> list[str]:
     """What stands on the terminal, row by row."""
-    return ["".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips()]
+    return ["".join(segment.text for segment in strip) for strip in rendered(app)]
 
 
 async def ask_to_end(pilot: Pilot[Any]) -> None:
@@ -208,3 +209,17 @@ async def test_esc_does_not_offer_to_discard_a_text_that_is_being_stored(kind: s
         assert app.screen is dialog
         gate.set()
         await until(pilot, lambda: app.screen is not dialog)
+
+
+async def test_a_dialog_that_is_looked_at_before_its_frame_is_over_its_page_and_stays_so(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        app.push_screen(ConfirmModal("Leave?"))
+        await settled(pilot)
+        before = rows(app)
+        app.screen.refresh()
+        assert rows(app) == before
+        await settled(pilot)
+        assert rows(app) == before
+        assert any("End Chapter" in row for row in before)

@@ -12,6 +12,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.elapsed import elapsed_text
 from storyengine_tui.widgets.fields.capped_text_area import CharCounter
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher, entry_labels
+from tests.tui.frames import rendered
 from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +33,7 @@ class Clock:
 
 def row_of(app: WidgetApp, y: int) -> str:
     """Return what row `y` of the screen shows."""
-    return "".join(segment.text for segment in app.screen._compositor.render_strips()[y]).rstrip()
+    return "".join(segment.text for segment in rendered(app)[y]).rstrip()
 
 
 async def test_how_long_it_may_take_stands_behind_the_time_and_goes_first_where_room_is_short() -> None:

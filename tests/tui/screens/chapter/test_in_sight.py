@@ -14,6 +14,7 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.conftest import settled
 from tests.tui.engine_app import Desktop, filled, make_active, make_draft, screen_text, until
+from tests.tui.frames import rendered
 
 pytestmark = pytest.mark.anyio
 
@@ -151,7 +152,7 @@ async def test_what_has_the_focus_looks_different_and_the_line_that_is_written_s
 
 def looks(app: StoryEngineApp, region: Region) -> set[str]:
     """Return the styles of text within a region, without its colours."""
-    strips = app.screen._compositor.render_strips()
+    strips = rendered(app)
     cells = [strips[y].crop(region.x, region.right) for y in range(region.y, region.bottom)]
     return {
         str(one.style and one.style.without_color) for strip in cells for one in strip if one.text.strip()
