@@ -43,7 +43,7 @@ from db.bank.recall import (
 from db.bank.recall_connection import RecallConnection, together
 from db.bank.validity import counts, is_in, is_of_canon, replacing
 from db.bank.vectors import VectorTable, missing, missing_pieces, near, pairs
-from db.library.library_store import Change, Read, rows_of
+from db.library.library_store import rows_of
 from db.reads.chapter_lists import statuses_of
 from db.rows.bank_mapping import (
     ACCESSES,
@@ -54,16 +54,16 @@ from db.rows.bank_mapping import (
 )
 from db.rows.mapping import to_request
 from db.tables import BANK_ACCESS, BANK_ITEM, BANK_REVISION, BOOK_CHAPTER, LLM_REQUEST, SESSION, TAB1_INPUT
+from db.transactions import Transactions
 from db.writes.item_versions import parameters_of, put_items
 
 
 class PostgresBank:
-    """The memory bank. `change` and `read` run work in a transaction of the store."""
+    """The memory bank."""
 
-    def __init__(self, change: Change, read: Read, url: URL) -> None:
-        self._change: Final = change
-        self._read: Final = read
-        self._vectors: Final = VectorTable(change, read, url)
+    def __init__(self, transactions: Transactions, url: URL) -> None:
+        self._database: Final = transactions
+        self._vectors: Final = VectorTable(transactions, url)
         self._connection: Final = RecallConnection(url)
         self._meaning_connection: Final = RecallConnection(url)
         """For the search by meaning, beside the other one."""
@@ -164,7 +164,7 @@ class PostgresBank:
             return
         # A thousand items take long to write down.
         parameters = await asyncio.to_thread(parameters_of, items)
-        await self._change(lambda connection: put_items(connection, items, parameters))
+        await self._database.change(lambda connection: put_items(connection, items, parameters))
 
     async def recall(self, query: Query) -> Sequence[Found]:
         """Return the items that fit a query best; see `BankStore.recall`."""
@@ -247,7 +247,9 @@ class PostgresBank:
         """Return pieces without a vector; see `BankStore.unembedded_pieces`."""
         if not hashes or not await self.can_recall_by_meaning():
             return ()
-        return await self._read(lambda connection: missing_pieces(connection, session_id, model, hashes))
+        return await self._database.read(
+            lambda connection: missing_pieces(connection, session_id, model, hashes)
+        )
 
     async def put_piece_vectors(
         self, session_id: SessionId, model: str, vectors: Sequence[PieceVector]
@@ -262,10 +264,12 @@ class PostgresBank:
         """Return the nearest pieces; see `BankStore.near_pieces`."""
         if not session_ids or not await self.can_recall_by_meaning():
             return ()
-        return await self._read(lambda connection: near(connection, session_ids, model, vector, limit))
+        return await self._database.read(
+            lambda connection: near(connection, session_ids, model, vector, limit)
+        )
 
     async def _rows(self, query: Select[Any]) -> Sequence[Any]:
-        return await self._read(lambda connection: rows_of(connection, query))
+        return await self._database.read(lambda connection: rows_of(connection, query))
 
 
 @cache
