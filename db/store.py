@@ -40,7 +40,7 @@ from db.rows import mapping
 from db.schema.broken_rules import queries_of_rules
 from db.schema.migrate import upgrade
 from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SAVE_SLOT, SESSION
-from db.transactions import NO_VALUES, Transactions
+from db.transactions import Transactions
 from db.writes import commit_statement as writes
 from db.writes.change_listener import follow_session
 from db.writes.commit_connection import CommitConnection, send_long
@@ -149,7 +149,7 @@ class PostgresStore:
         query = select(SESSION.c.id).where(
             SESSION.c.script_key == script_key, SESSION.c.script_key != "", SESSION.c.archived_at.is_(None)
         )
-        rows = await self._rows(query.order_by(SESSION.c.script_run.desc()).limit(1))
+        rows = await self._database.rows(query.order_by(SESSION.c.script_run.desc()).limit(1))
         return SessionId(rows[0].id) if rows else None
 
     async def archive(self, session_id: SessionId, at: datetime | None) -> None:
@@ -181,7 +181,7 @@ class PostgresStore:
 
     async def takes(self, session_id: SessionId) -> Sequence[int]:
         """Return the take that is canon at each prompt; see `SessionStore.takes`."""
-        return [row.take for row in await self._rows(reads.takes_of(session_id))]
+        return [row.take for row in await self._database.rows(reads.takes_of(session_id))]
 
     async def canon(
         self, session_id: SessionId, *, first: int = 0, last: int | None = None
@@ -192,7 +192,7 @@ class PostgresStore:
 
     async def story_mark(self, session_id: SessionId) -> str:
         """Return a mark of the story; see `SessionStore.story_mark`."""
-        return "".join(row[0] for row in await self._rows(story_mark_of(session_id)))
+        return "".join(row[0] for row in await self._database.rows(story_mark_of(session_id)))
 
     async def newest_canon(
         self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
@@ -203,7 +203,7 @@ class PostgresStore:
 
     async def last_replies(self, session_id: SessionId) -> Mapping[Slot, tuple[int, datetime]]:
         """Return the newest reply of each character; see `SessionStore.last_replies`."""
-        rows = await self._rows(last_replies_of(session_id))
+        rows = await self._database.rows(last_replies_of(session_id))
         return {Slot(row.slot): (row.prompt_index, row.at) for row in rows}
 
     async def lore_uses(self, session_id: SessionId) -> Sequence[LoreUse]:
@@ -254,7 +254,7 @@ class PostgresStore:
         but_for: Collection[ArtifactId] = (),
     ) -> Decimal:
         """Return what calls cost together; see `SessionStore.spent`."""
-        [row] = await self._rows(spent_by(session_id, since, but_for))
+        [row] = await self._database.rows(spent_by(session_id, since, but_for))
         return Decimal(row[0])
 
     async def tell_open_costs(self, amount: Decimal, day: date) -> Decimal:
@@ -265,19 +265,21 @@ class PostgresStore:
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts of these hashes; unknown hashes are left out."""
         query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash == func.any_(list(hashes)))
-        return {row.hash: row.text for row in await self._rows(query)}
+        return {row.hash: row.text for row in await self._database.rows(query)}
 
     async def contents_after(self, session_id: SessionId, hash: str, *, most: int) -> Sequence[Content]:
         """Return the next contents by their hashes; see `SessionStore.contents_after`."""
         query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash > hash)
-        rows = await self._rows(query.order_by(LLM_CONTENT.c.hash).limit(most))
+        rows = await self._database.rows(query.order_by(LLM_CONTENT.c.hash).limit(most))
         return [Content(row.hash, row.text) for row in rows]
 
     async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
         """Return the rules that rows break, table by table; see `SessionStore`."""
         queries = queries_of_rules(of_session=session_id is not None)
         values = {} if session_id is None else {"session_id": session_id}
-        counted = [(table, rules, await self._rows(query, values)) for table, rules, query in queries]
+        counted = [
+            (table, rules, await self._database.rows(query, values)) for table, rules, query in queries
+        ]
         return [
             BrokenRule(table, rule, count)
             for table, rules, [row] in counted
@@ -349,7 +351,4 @@ class PostgresStore:
         if at_once:  # All rows of a long chapter would hold up a key for some tenths of a second.
             return await self._of_chapter(session_id, in_parts(query, to_domain, at_once))
         with reads.of_chapter(session_id):
-            return list(map(to_domain, await self._rows(query)))
-
-    async def _rows(self, query: Select[Any], values: Mapping[str, object] = NO_VALUES) -> Sequence[Any]:
-        return await self._database.at_once(query, values, LOAD)
+            return list(map(to_domain, await self._database.rows(query)))

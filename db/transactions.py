@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -15,7 +14,6 @@ from db.errors import DEADLINE, LOAD, SAVE, guarded, is_lost_connection, is_undo
 from db.pool import Pool
 
 T = TypeVar("T")
-NO_VALUES: Final[Mapping[str, object]] = MappingProxyType({})
 _TRANSACTION: Final = text("SELECT pg_current_xact_id_if_assigned()::text")
 _STATE: Final = text("SELECT pg_xact_status(CAST(:transaction AS xid8))")
 
@@ -59,8 +57,12 @@ class Transactions:
         async with guarded(SAVE, seconds=seconds):
             await self._once_more(run)
 
+    async def rows(self, query: Select[Any], values: Mapping[str, object] | None = None) -> Sequence[Any]:
+        """Return the rows of one query."""
+        return await self.at_once(query, values, LOAD)
+
     async def at_once(
-        self, statement: Select[Any], values: Mapping[str, object] = NO_VALUES, code: ErrorCode = SAVE
+        self, statement: Select[Any], values: Mapping[str, object] | None = None, code: ErrorCode = SAVE
     ) -> Sequence[Any]:
         """Run one statement, which is a transaction of its own, in one round trip; return its rows."""
 

@@ -53,7 +53,7 @@ class PostgresLibrary:
             for table in (BOOK, CAST_MEMBER, LOREBOOK)
         )
         query = select(*counted)
-        [row] = await self._database.read(lambda connection: rows_of(connection, query))
+        [row] = await self._database.rows(query)
         return LibraryCounts(*row)
 
     async def characters(self, *, is_archived: bool = False) -> Sequence[LibraryCharacter]:
@@ -102,7 +102,7 @@ class PostgresLibrary:
             query = query.where(CAST_PROPOSAL.c.character_id.in_(here))
         if is_open:
             query = query.where(CAST_PROPOSAL.c.state == ProposalState.OPEN.value)
-        rows = await self._database.read(lambda connection: rows_of(connection, query))
+        rows = await self._database.rows(query)
         return list(map(PROPOSALS.record, rows))
 
     async def settle_proposals(
@@ -129,7 +129,7 @@ class PostgresLibrary:
     async def lorebooks(self, *, is_archived: bool = False) -> Sequence[KeptLorebook]:
         """Return the lorebooks by their names, without their files."""
         query = _listed(LOREBOOK, is_archived=is_archived).with_only_columns(*_WITHOUT_FILE)
-        rows = await self._database.read(lambda connection: rows_of(connection, query))
+        rows = await self._database.rows(query)
         return sorted(map(mapping.to_lorebook, rows), key=lambda one: (one.name.casefold(), one.id))
 
     async def lore_file(self, lorebook_id: LorebookId) -> KeptFile:
@@ -165,7 +165,7 @@ class PostgresLibrary:
 
     async def _books(self, query: sa.Select[Any]) -> Sequence[Book]:
         async def work(connection: AsyncConnection) -> Sequence[Book]:
-            rows = await rows_of(connection, query)
+            rows = list(await connection.execute(query))
             chapters: dict[UUID, list[SessionId]] = defaultdict(list)
             listed = select(BOOK_CHAPTER).where(BOOK_CHAPTER.c.book_id.in_([row.id for row in rows]))
             for row in await connection.execute(listed.order_by(BOOK_CHAPTER.c.place)):
@@ -234,11 +234,6 @@ class PostgresLibrary:
 def _listed(table: sa.Table, *, is_archived: bool) -> sa.Select[Any]:
     archived = table.c.archived_at
     return select(table).where(archived.is_not(None) if is_archived else archived.is_(None))
-
-
-async def rows_of(connection: AsyncConnection, query: sa.Select[Any]) -> Sequence[Any]:
-    """Return the rows of a query."""
-    return list(await connection.execute(query))
 
 
 async def _parts(connection: AsyncConnection, table: sa.Table, ids: Iterable[UUID]) -> dict[UUID, list[Any]]:
