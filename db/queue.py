@@ -1,7 +1,7 @@
 """The queue of one database: what is in it, whether it is paused, and the places of accounts (design 17)."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,11 +15,11 @@ from core.domain.requests.request_kinds import Level
 from core.domain.session.session import title_from
 from core.domain.session.session_state import SessionState
 from core.storage.queue_store import QueuedRequest, QueueMessage, QueueSignal, parse_message
-from db.library.library_store import Change, Read
 from db.reads.chapter_lists import beginning
 from db.rows import mapping
 from db.tables import LANE_CALL, LLM_REQUEST, QUEUE_STATE, SESSION, TAB1_INPUT
 from db.tables.request import KEPT_STATES
+from db.transactions import Transactions
 from db.writes.change_listener import CHANNEL
 from db.writes.writer_lock import held_locks, lock_key
 
@@ -38,9 +38,7 @@ def _ignore(_: str) -> None:
 class PostgresQueue:
     """`QueueStore` on PostgreSQL; `epochs` are those of the locks that are held here."""
 
-    _read: Read
-    _change: Change
-    _at_once: Callable[[Select[Any]], Awaitable[Sequence[Any]]]
+    _database: Transactions
     _epochs: Callable[[], Mapping[SessionId, int]]
     _listener: Callable[[str], None] = field(default_factory=lambda: _ignore, init=False)
 
@@ -68,7 +66,7 @@ class PostgresQueue:
         async def work(connection: AsyncConnection) -> bool:
             return bool((await connection.execute(select(QUEUE_STATE.c.is_paused))).scalar_one_or_none())
 
-        return await self._read(work)
+        return await self._database.read(work)
 
     async def set_paused(self, *, is_paused: bool) -> None:
         """Pause or resume the queue, and tell all windows."""
@@ -81,7 +79,7 @@ class PostgresQueue:
                 _notification(QueueMessage(QueueSignal.PAUSED if is_paused else QueueSignal.RESUMED))
             )
 
-        await self._change(work)
+        await self._database.change(work)
 
     async def requests(self) -> Sequence[QueuedRequest]:
         """Return every request that is open, failed or dead; see `QueueStore.requests`."""
@@ -91,11 +89,11 @@ class PostgresQueue:
             found = (_queued(row, held) for row in await connection.execute(_listed()))
             return [one for one in found if one is not None]
 
-        return await self._read(work)
+        return await self._database.read(work)
 
     async def send(self, message: QueueMessage) -> None:
         """Send a message to all windows."""
-        await self._change(lambda connection: connection.execute(_notification(message)))
+        await self._database.change(lambda connection: connection.execute(_notification(message)))
 
     async def take_place(self, account: str, most: int, request: Request) -> bool:
         """Take a place of an account; see `core.storage.queue_store.SharedPlaces.take_place`."""
@@ -113,19 +111,21 @@ class PostgresQueue:
             cast(literal(most), Integer),
         )
         # In one round trip, because a prompt waits for it.
-        [(is_taken,)] = await self._at_once(select(taken))
+        [(is_taken,)] = await self._database.at_once(select(taken))
         return bool(is_taken)
 
     async def leave_place(self, account: str, request: Request) -> None:
         """Leave the place, or stop waiting; other windows are told."""
         its = (LANE_CALL.c.session_id == request.session_id) & (LANE_CALL.c.request_id == request.id)
         left = delete(LANE_CALL).where(its).cte("left_place")
-        await self._at_once(_notification(QueueMessage(QueueSignal.FREE, account=account)).add_cte(left))
+        await self._database.at_once(
+            _notification(QueueMessage(QueueSignal.FREE, account=account)).add_cte(left)
+        )
 
     async def begin_call(self, name: str, most: int) -> float:
         """Count a call of this minute; see `core.storage.queue_store.SharedRates.begin_call`."""
         begun = func.storyengine_begin_call(cast(literal(name), Text), cast(literal(most), Integer))
-        [(seconds,)] = await self._at_once(select(begun))
+        [(seconds,)] = await self._database.at_once(select(begun))
         return float(seconds)
 
 

@@ -7,16 +7,13 @@ from decimal import Decimal
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-import psycopg
 from sqlalchemy import URL, Select, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from core.domain.errors import ChangedElsewhereError, ErrorCode, SessionLockedError
+from core.domain.errors import ChangedElsewhereError, SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import Artifact, Content, Request
 from core.domain.requests.request_kinds import RequestKind
@@ -32,7 +29,7 @@ from core.storage.session_store import BrokenRule, Lease, WriterInfo
 from core.storage.snapshot import Snapshot
 from db.bank.bank_store import PostgresBank
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
-from db.errors import DEADLINE, LOAD, PATIENCE, SAVE, guarded, is_lost_connection, is_undone
+from db.errors import DEADLINE, LOAD, PATIENCE, SAVE, guarded
 from db.library.library_store import PostgresLibrary
 from db.pool import Pool
 from db.queue import PostgresQueue
@@ -43,17 +40,16 @@ from db.rows import mapping
 from db.schema.broken_rules import queries_of_rules
 from db.schema.migrate import upgrade
 from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SAVE_SLOT, SESSION
+from db.transactions import Transactions
 from db.writes import commit_statement as writes
 from db.writes.change_listener import follow_session
 from db.writes.commit_connection import CommitConnection, send_long
 from db.writes.open_costs import tell_open_costs
-from db.writes.pooled_change import PooledChange
 from db.writes.purge import purge_session
 from db.writes.unstored import UnstoredCommits
 from db.writes.writer_lock import WriterLease, WriterLocks, holder_now
 
 T = TypeVar("T")
-NO_VALUES: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 async def open_store(url: str, unstored: Path | None = None) -> "PostgresStore":
@@ -77,13 +73,13 @@ class PostgresStore:
 
     def __init__(self, url: URL, engine: AsyncEngine, unstored: Path | None = None) -> None:
         self._url: Final = url
-        self._pool: Final = Pool(engine)
+        self._database: Final = Transactions(Pool(engine))
         self._commit_connection: Final = CommitConnection(url)
         self._unstored: Final = UnstoredCommits(unstored, self._commit_connection.send)
-        self.queue: Final = PostgresQueue(self._read, self._change, self._at_once, self._epochs)
+        self.queue: Final = PostgresQueue(self._database, self._epochs)
         self._locks: Final = WriterLocks(url, self.queue)
-        self.library: Final = PostgresLibrary(self._change, self._read)
-        self.bank: Final = PostgresBank(self._change, self._read, url)
+        self.library: Final = PostgresLibrary(self._database)
+        self.bank: Final = PostgresBank(self._database, url)
 
     async def create(self, changes: Changes) -> None:
         """Store a new session with everything in `changes`, also for an import."""
@@ -125,7 +121,7 @@ class PostgresStore:
 
     async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
         """Return the holder of the writer's lock; see `SessionStore.writer_of`."""
-        return await self._read(lambda connection: holder_now(connection, session_id))
+        return await self._database.read(lambda connection: holder_now(connection, session_id))
 
     async def load(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
         """Return a consistent snapshot of the session; see `SessionStore.load`."""
@@ -144,14 +140,16 @@ class PostgresStore:
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""
-        return await self._read(lambda connection: read_sessions(connection, is_archived=is_archived))
+        return await self._database.read(
+            lambda connection: read_sessions(connection, is_archived=is_archived)
+        )
 
     async def find_script(self, script_key: str) -> SessionId | None:
         """Return the newest session, not archived, that a chapter script with this key made."""
         query = select(SESSION.c.id).where(
             SESSION.c.script_key == script_key, SESSION.c.script_key != "", SESSION.c.archived_at.is_(None)
         )
-        rows = await self._rows(query.order_by(SESSION.c.script_run.desc()).limit(1))
+        rows = await self._database.rows(query.order_by(SESSION.c.script_run.desc()).limit(1))
         return SessionId(rows[0].id) if rows else None
 
     async def archive(self, session_id: SessionId, at: datetime | None) -> None:
@@ -163,11 +161,13 @@ class PostgresStore:
                 raise reads.missing()
             await connection.execute(writes.notice_to(session_id))
 
-        await self._change(work)
+        await self._database.change(work)
 
     async def purge(self, session_id: SessionId) -> None:
         """Delete an archived session and all below it; refuse one that is not archived, or is written in."""
-        await self._change(lambda connection: purge_session(connection, session_id), seconds=PATIENCE)
+        await self._database.change(
+            lambda connection: purge_session(connection, session_id), seconds=PATIENCE
+        )
         await self._unstored.forget(session_id)
 
     async def revisions(self, session_id: SessionId) -> Sequence[MemoryBlock]:
@@ -181,7 +181,7 @@ class PostgresStore:
 
     async def takes(self, session_id: SessionId) -> Sequence[int]:
         """Return the take that is canon at each prompt; see `SessionStore.takes`."""
-        return [row.take for row in await self._rows(reads.takes_of(session_id))]
+        return [row.take for row in await self._database.rows(reads.takes_of(session_id))]
 
     async def canon(
         self, session_id: SessionId, *, first: int = 0, last: int | None = None
@@ -192,7 +192,7 @@ class PostgresStore:
 
     async def story_mark(self, session_id: SessionId) -> str:
         """Return a mark of the story; see `SessionStore.story_mark`."""
-        return "".join(row[0] for row in await self._rows(story_mark_of(session_id)))
+        return "".join(row[0] for row in await self._database.rows(story_mark_of(session_id)))
 
     async def newest_canon(
         self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
@@ -203,7 +203,7 @@ class PostgresStore:
 
     async def last_replies(self, session_id: SessionId) -> Mapping[Slot, tuple[int, datetime]]:
         """Return the newest reply of each character; see `SessionStore.last_replies`."""
-        rows = await self._rows(last_replies_of(session_id))
+        rows = await self._database.rows(last_replies_of(session_id))
         return {Slot(row.slot): (row.prompt_index, row.at) for row in rows}
 
     async def lore_uses(self, session_id: SessionId) -> Sequence[LoreUse]:
@@ -254,7 +254,7 @@ class PostgresStore:
         but_for: Collection[ArtifactId] = (),
     ) -> Decimal:
         """Return what calls cost together; see `SessionStore.spent`."""
-        [row] = await self._rows(spent_by(session_id, since, but_for))
+        [row] = await self._database.rows(spent_by(session_id, since, but_for))
         return Decimal(row[0])
 
     async def tell_open_costs(self, amount: Decimal, day: date) -> Decimal:
@@ -265,19 +265,21 @@ class PostgresStore:
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts of these hashes; unknown hashes are left out."""
         query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash == func.any_(list(hashes)))
-        return {row.hash: row.text for row in await self._rows(query)}
+        return {row.hash: row.text for row in await self._database.rows(query)}
 
     async def contents_after(self, session_id: SessionId, hash: str, *, most: int) -> Sequence[Content]:
         """Return the next contents by their hashes; see `SessionStore.contents_after`."""
         query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash > hash)
-        rows = await self._rows(query.order_by(LLM_CONTENT.c.hash).limit(most))
+        rows = await self._database.rows(query.order_by(LLM_CONTENT.c.hash).limit(most))
         return [Content(row.hash, row.text) for row in rows]
 
     async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
         """Return the rules that rows break, table by table; see `SessionStore`."""
         queries = queries_of_rules(of_session=session_id is not None)
         values = {} if session_id is None else {"session_id": session_id}
-        counted = [(table, rules, await self._rows(query, values)) for table, rules, query in queries]
+        counted = [
+            (table, rules, await self._database.rows(query, values)) for table, rules, query in queries
+        ]
         return [
             BrokenRule(table, rule, count)
             for table, rules, [row] in counted
@@ -306,13 +308,13 @@ class PostgresStore:
             if stored.one_or_none() is None:
                 raise ChangedElsewhereError
 
-        await self._change(work)
+        await self._database.change(work)
 
     async def delete_save_point(self, point: SavePoint) -> None:
         """Delete this save point, if it exists; another one with its number stays."""
         has_its_number = (SAVE_SLOT.c.session_id == point.session_id) & (SAVE_SLOT.c.number == point.number)
         gone = delete(SAVE_SLOT).where(has_its_number, SAVE_SLOT.c.sha256 == point.sha256)
-        await self._change(lambda connection: connection.execute(gone))
+        await self._database.change(lambda connection: connection.execute(gone))
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:
         """Yield for every commit to this session; see `SessionStore.follow`."""
@@ -324,7 +326,7 @@ class PostgresStore:
             await lease.aclose()
         await self._commit_connection.aclose()
         await self.bank.aclose()
-        await self._pool.aclose()
+        await self._database.pool.aclose()
 
     def _epochs(self) -> Mapping[SessionId, int]:
         return {lease.session_id: lease.epoch for lease in self._locks.held}
@@ -337,44 +339,11 @@ class PostgresStore:
             count, *_ = await (send_long(self._url, creation) if is_long else once(creation))
         return bool(count)
 
-    async def _change(
-        self, work: Callable[[AsyncConnection], Awaitable[object]], *, seconds: float = DEADLINE
-    ) -> None:
-        change = PooledChange(self._pool, work)
-        async with guarded(SAVE, seconds=seconds):
-            await self._once_more(change.make)
-
-    async def _at_once(
-        self, statement: Select[Any], values: Mapping[str, object] = NO_VALUES, code: ErrorCode = SAVE
-    ) -> Sequence[Any]:
-        """Run one statement, which is a transaction of its own, in one round trip; return its rows."""
-
-        async def run() -> Sequence[Any]:
-            async with self._pool.connect() as connection:
-                await connection.execution_options(isolation_level="AUTOCOMMIT")
-                return list(await connection.execute(statement, values))
-
-        async with guarded(code):
-            return await self._once_more(run)
-
-    async def _read(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        """Run any number of queries on one consistent snapshot of the database."""
-
-        async def run() -> T:
-            async with self._pool.connect() as connection:
-                await connection.execution_options(
-                    isolation_level="REPEATABLE READ", postgresql_readonly=True
-                )
-                return await work(connection)
-
-        async with guarded(LOAD):
-            return await self._once_more(run)
-
     async def _of_chapter(
         self, session_id: SessionId, read: Callable[[AsyncConnection, SessionId], Awaitable[T]]
     ) -> T:
         with reads.of_chapter(session_id):
-            return await self._read(lambda connection: read(connection, session_id))
+            return await self._database.read(lambda connection: read(connection, session_id))
 
     async def _mapped(
         self, session_id: SessionId, query: Select[Any], to_domain: Callable[[Any], T], at_once: int = 0
@@ -382,18 +351,4 @@ class PostgresStore:
         if at_once:  # All rows of a long chapter would hold up a key for some tenths of a second.
             return await self._of_chapter(session_id, in_parts(query, to_domain, at_once))
         with reads.of_chapter(session_id):
-            return list(map(to_domain, await self._rows(query)))
-
-    async def _rows(self, query: Select[Any], values: Mapping[str, object] = NO_VALUES) -> Sequence[Any]:
-        return await self._at_once(query, values, LOAD)
-
-    async def _once_more(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run `work`, and once more when a pooled connection had been lost, or after a deadlock."""
-        try:
-            return await work()
-        except (DBAPIError, psycopg.Error) as error:
-            if is_lost_connection(error):
-                await self._pool.renew()
-            elif not is_undone(error):
-                raise
-        return await work()
+            return list(map(to_domain, await self._database.rows(query)))

@@ -48,6 +48,22 @@ newest_time() {
     [ -n "$newest" ] && time_of_dump "$newest" || echo 0
 }
 
+# The SHA-256 at the end of a dump, in 84 bytes as `storyengine backup` writes it (db/backups/seal.py): PostgreSQL
+# does not check the table of contents, in which one wrong bit may leave out a table.
+seal_of() {
+    sum=$(sha256sum)
+    printf '\nstoryengine-sha256:%s' "${sum%% *}"
+}
+
+# A dump without a seal, as older versions made, ends with a zero; one that was cut in its seal does not.
+is_damaged() {
+    length=$(($(wc -c <"$1") - 84))
+    [ "$length" -gt 0 ] || return 0
+    end=$(tail -c 84 "$1" | tr '\0' .)
+    [ "$end" != "$(head -c "$length" "$1" | seal_of)" ] || return 1
+    [ "$(tail -c 1 "$1" | tr '\0' .)" != . ] || tail -c 1000000 "$1" | LC_ALL=C grep -aq '^storyengine-sha256:'
+}
+
 # A dump has its name only when it is whole, readable and on the disk.
 dump() {
     mkdir -p "$backups"
@@ -56,6 +72,8 @@ dump() {
     pg_dump --format=custom --no-owner --no-privileges --file="$target.part"
     # Every byte of it: the list alone stands at its beginning, and is whole when the rest is not.
     pg_restore --file=/dev/null "$target.part" || fail "The dump cannot be read again; it was removed."
+    seal=$(seal_of <"$target.part")
+    printf '%s' "$seal" >>"$target.part"
     sync "$target.part"
     mv "$target.part" "$target"
     trap - EXIT
@@ -90,6 +108,9 @@ END IF; END \$\$"
 # All or nothing: one transaction, from a script that was written out whole before the first line of it ran.
 restore() {
     [ -f "$1" ] || fail "There is no file $1."
+    if is_damaged "$1"; then
+        fail "$1 is damaged: it is not as it was written. Nothing was changed."
+    fi
     script=$(mktemp "$backups/restore-XXXXXX")
     trap 'rm -f "$script"' EXIT
     pg_restore --no-owner --no-privileges --file="$script" "$1" || fail "$1 is no dump, or it is damaged."

@@ -26,13 +26,11 @@ if TYPE_CHECKING:
     from core.config.password import PasswordGate
     from core.config.sections import ProviderName
     from core.config.settings import Settings
-    from core.domain.requests.retry_policy import Backoffs
     from core.engine.catalog import SessionCatalog
     from core.engine.engine import Engine
+    from core.engine.engine_settings import CallRules, PlaySettings
     from core.engine.queue.control import QueueControl
-    from core.engine.services.speaking.hints import HintRules
     from core.gateway.embedding_service import EmbeddingPlan
-    from core.ledger.ceilings import Ceilings
     from core.ledger.prices import PriceBook
     from db.embedded.server import EmbeddedServer
     from db.store import PostgresStore
@@ -92,18 +90,36 @@ class Configuration:
         return PriceBook({name: UnitPrices(**prices.model_dump()) for name, prices in own.items()})
 
     @property
-    def ceilings(self) -> "Ceilings":
-        """Amounts that may be spent before the GM is asked."""
-        from core.ledger.ceilings import Ceilings
-
-        return Ceilings(**self.settings.ceilings.model_dump())
-
-    @property
     def consent(self) -> "Consent":
         """The addresses that text may go to."""
         from core.config.consent import Consent
 
         return Consent(self.settings.consent, self.paths.consent_file)
+
+    @property
+    def rules(self) -> "CallRules":
+        """The conditions of a call."""
+        from core.engine.engine_settings import CallRules
+        from core.ledger.ceilings import Ceilings
+
+        return CallRules(self.consent, self.prices, Ceilings(**self.settings.ceilings.model_dump()))
+
+    @property
+    def play(self) -> "PlaySettings":
+        """The settings of retries, afterthoughts and hints."""
+        from core.domain.requests.retry_policy import Backoffs
+        from core.engine.engine_settings import PlaySettings
+        from core.engine.services.speaking.hints import HintRules
+
+        settings = self.settings
+        backoffs = Backoffs.of(
+            summary_first=settings.summary_backoff,
+            summary_tries=settings.summary_tries,
+            background_first=settings.background_backoff,
+            background_tries=settings.background_tries,
+        )
+        hints = HintRules(settings.hint_minutes, settings.hints_by_model)
+        return PlaySettings(backoffs, settings.afterthoughts, hints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,24 +307,6 @@ async def restore_backup(configuration: Configuration, file: Path, *, replace: b
         return before
 
 
-def _backoffs(settings: "Settings") -> "Backoffs":
-    from core.domain.requests.retry_policy import Backoffs
-
-    return Backoffs.of(
-        summary_first=settings.summary_backoff,
-        summary_tries=settings.summary_tries,
-        background_first=settings.background_backoff,
-        background_tries=settings.background_tries,
-    )
-
-
-def hint_rules(settings: "Settings") -> "HintRules":
-    """Return what the GM has set about characters that were silent for long."""
-    from core.engine.services.speaking.hints import HintRules
-
-    return HintRules(settings.hint_minutes, settings.hints_by_model)
-
-
 def shown_address(database: Database) -> str:
     """Return the database's address without its password."""
     from db.connections import parse_url
@@ -366,12 +364,8 @@ async def _engine_on(
             choices,
             label=_label(),
             lanes=lanes,
-            consent=configuration.consent,
-            prices=configuration.prices,
-            ceilings=configuration.ceilings,
-            backoffs=_backoffs(configuration.settings),
-            afterthoughts=configuration.settings.afterthoughts,
-            hints=hint_rules(configuration.settings),
+            rules=configuration.rules,
+            play=configuration.play,
             embedding=_embedding_plan(configuration),
         )
         yield engine

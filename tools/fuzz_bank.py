@@ -27,7 +27,7 @@ from core.engine.services.bank.item_changes import edited, quote_of, require_sto
 from core.text.cleaning import clean, clean_line, is_blank
 from storyengine_tui.screens.bank.bank_rows import cells_of, columns_of, rows_of
 from storyengine_tui.screens.bank.detail_fields import read, typed_fields
-from storyengine_tui.screens.bank.item_details import evidence_line, passages_of
+from storyengine_tui.screens.bank.item_details import evidence_line, passages_of_item
 from storyengine_tui.screens.bank.item_numbers import read_decay, read_prompt, read_share
 from tests.bad_text import acts
 from tools.fuzz_texts import require_sentence
@@ -138,6 +138,6 @@ def _show(item: Item) -> None:
     rows = rows_of([item], {}, 1)
     columns = columns_of(rows, 80, kind="Kind")
     cells = cells_of(rows[0], _SESSION, columns, sign="*")
-    passages = passages_of(item, [item, replace(item, version=2)], None, _SESSION, is_out=False)
+    passages = passages_of_item(item, [item, replace(item, version=2)], None, _SESSION, is_out=False)
     for text in (*cells, *(one.text for one in passages), *map(evidence_line, item.evidence)):
         assert not acts(text), f"something in it acts: {text!r}"

@@ -30,6 +30,7 @@ from core.domain.audience import Audience
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
+from core.engine.engine_settings import CallRules
 from core.engine.session.session_handle import SessionHandle
 from core.ledger.prices import PriceBook
 from core.providers.base import Completion, ModelRequest, TextDelta
@@ -92,8 +93,7 @@ def starter(script: Script, paid: Paths | None = None) -> Callable[[Configuratio
                 defaults_for("scripted"),
                 label="here",
                 clock=lambda: NOON,
-                consent=None if paid is None else Consent((ADDRESS,), paid.consent_file),
-                prices=PriceBook(),
+                rules=CallRules(Consent((ADDRESS,), paid.consent_file) if paid else None, PriceBook()),
             )
 
     return start

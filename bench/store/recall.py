@@ -190,7 +190,7 @@ async def _measured(store: PostgresStore, chapters: int, items: int, runs: int) 
 
 async def _stored(store: PostgresStore) -> list[SessionId]:
     """Return the chapters that an earlier run has stored."""
-    async with store._pool.connect() as connection:
+    async with store._database.pool.connect() as connection:
         rows = await connection.execute(sa.text("SELECT DISTINCT session_id FROM bank_item ORDER BY 1"))
         return [SessionId(row.session_id) for row in rows]
 
@@ -228,7 +228,7 @@ async def _nearest(store: PostgresStore, query: Query) -> set[object]:
         " ORDER BY distance LIMIT :count"
     )
     values = {"vector": text_of(query.vector or ()), "count": query.limit}
-    async with store._pool.connect() as connection:
+    async with store._database.pool.connect() as connection:
         rows = list(await connection.execute(statement, values))
     return {row.item_id for row in rows if row.distance <= 1 - LEAST_SIMILARITY}
 

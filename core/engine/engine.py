@@ -6,18 +6,17 @@ from datetime import datetime
 from functools import partial
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.consent import Consent
 from core.config.models.assignments import ModelAssignments
 from core.config.models.model_config import ModelConfig
 from core.domain.agent_role import AgentRole
 from core.domain.clock import Clock, utc_now
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
-from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.profile import Profiles
 from core.domain.slot import Slot
 from core.engine.catalog import SessionCatalog
 from core.engine.decisions import commands
+from core.engine.engine_settings import CallRules, PlaySettings
 from core.engine.kinds.bank.requests import is_extraction
 from core.engine.kinds.base import input_of
 from core.engine.queue.background import BackgroundWorker
@@ -33,9 +32,8 @@ from core.engine.recall.texts import KeptTexts, lacking_pieces
 from core.engine.scene.scene_commands import due_reveals
 from core.engine.services.bank.keeping import keep_bank, material
 from core.engine.services.save_points.auto_save import AutoSaver
-from core.engine.services.speaking.afterthoughts import IDLE_CLOCK, Afterthoughts, IdleClock
+from core.engine.services.speaking.afterthoughts import Afterthoughts
 from core.engine.services.speaking.heartbeats import Heartbeats
-from core.engine.services.speaking.hints import USUAL_HINTS, HintRules
 from core.engine.session.assist import Assist
 from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser
@@ -46,8 +44,7 @@ from core.engine.sync.subscriptions import Listeners
 from core.gateway.embedding_service import EmbeddingPlan, EmbeddingService
 from core.gateway.lanes import Lanes
 from core.gateway.model_gateway import ModelGateway
-from core.ledger.ceilings import CeilingGuard, Ceilings
-from core.ledger.prices import PriceBook
+from core.ledger.ceilings import CeilingGuard
 from core.providers.base import Provider
 from core.storage.session_store import Lease, SessionStore, WriterInfo
 from core.storage.snapshot import Snapshot
@@ -70,33 +67,28 @@ class Engine(SessionCatalog):
         *,
         label: str,
         lanes: Lanes | None = None,
-        consent: Consent | None = None,
-        prices: PriceBook | None = None,
-        ceilings: Ceilings | None = None,
+        rules: CallRules | None = None,
+        play: PlaySettings | None = None,
         embedding: EmbeddingPlan | None = None,
-        backoffs: Backoffs | None = None,
-        afterthoughts: int = 2,
-        hints: HintRules = USUAL_HINTS,
-        idle_clock: IdleClock = IDLE_CLOCK,
         clock: Clock = utc_now,
     ) -> None:
         super().__init__(store, choices, label=label, clock=clock)
-        self._backoffs = backoffs or Backoffs()
-        self._afterthoughts, self._hints, self._idle_clock = afterthoughts, hints, idle_clock
+        rules, self._play = rules or CallRules(), play or PlaySettings()
         self._switch = QueueSwitch()
         self._bank = BankReader(store, most_items=self._most_recalled, fades_at=self._fades_at)
         self._lanes = lanes or {}
         for name, lane in self._lanes.items():
             lane.share(name, store.queue)
         self.queue = QueueControl(store.queue, self._switch, choices, clock, self.closed, self._wake_lane)
-        self._guard = CeilingGuard(ceilings, store.spent, clock, store.tell_open_costs) if ceilings else None
+        limits, tell = rules.ceilings, store.tell_open_costs
+        self._guard = CeilingGuard(limits, store.spent, clock, tell) if limits else None
         self._gateway = ModelGateway(
             provider,
             choices,
-            consent,
+            rules.consent,
             clock,
             lanes=lanes,
-            prices=prices,
+            prices=rules.prices,
             ceilings=self._guard,
             rates=store.queue,
         )
@@ -169,7 +161,8 @@ class Engine(SessionCatalog):
             writer.on_calls_stored = self._guard.forget_stored
         builder = ContextBuilder(self.choices)
         jobs = JobFactory(self._store, self._gateway, builder, writer.apply_paid, self._bank, self.embeddings)
-        parts = (writer, jobs, self._backoffs, self._switch)
+        play = self._play
+        parts = (writer, jobs, play.backoffs, self._switch)
         worker, background = RequestWorker(*parts), BackgroundWorker(*parts)
         opened = SessionHandle(
             writer,
@@ -178,9 +171,9 @@ class Engine(SessionCatalog):
             background,
             AutoSaver(writer, self.save_points),
             Condenser(writer, background, builder, self.choices.condensing),
-            self._backoffs,
-            afterthoughts=Afterthoughts(writer, background, self._afterthoughts, self._idle_clock),
-            heartbeats=Heartbeats(writer, background, self._hints),
+            play.backoffs,
+            afterthoughts=Afterthoughts(writer, background, play.afterthoughts, play.idle_clock),
+            heartbeats=Heartbeats(writer, background, play.hints),
             money=Money(writer, builder, self._gateway, self._guard, self._bank, background.spend_more),
             assist=Assist(writer, background, self._gateway),
             cast_work=CastWork(writer, background, self._gateway),

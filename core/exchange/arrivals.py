@@ -21,10 +21,9 @@ from core.library.card_lore import LoreFile, read_lore_file
 from core.library.cards.card import is_card
 from core.library.cards.card_file import CardFile, CardFormat, read_card
 from core.library.cards.charx import is_archive
-from core.library.cards.png import SIGNATURE
 from core.library.cards.report import report
 from core.library.characters.from_card import brought_by, claims_of
-from core.library.json_document import parse_json
+from core.library.json_document import JsonDocument, parse_json
 from core.library.lore.readers import holds_lorebook
 from core.library.refusal import LARGEST_FILE, FileRefusedError
 from core.text.cleaning import clean_line, is_blank
@@ -33,7 +32,6 @@ from core.text.numbers import counted
 LONGEST_PATHS: Final = 20_000
 """Characters of a text that is looked at as paths."""
 MOST_PATHS: Final = 100
-_PICTURE: Final = b"\xff\xd8"
 _BEFORE_JSON: Final = b"\xef\xbb\xbf\0 \t\r\n"
 _EXPORTED: Final = re.compile(rb'"format"\s*:\s*"' + FORMAT.encode() + b'"')
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -112,9 +110,14 @@ def arrival_of(content: bytes, file_name: str, now: datetime, *, prefers_lore: b
         return _chapter(content, file_name)
     if len(content) > LARGEST_FILE:
         raise FileRefusedError(f"{clean_line(file_name)} is larger than {LARGEST_FILE // 1024**2} MB.")
-    if prefers_lore or not _may_be_card(content, file_name):
-        return _lorebook(content, file_name)
-    card = read_card(content, file_name)
+    document = _json_in(content, file_name)
+    if document is not None and not (prefers_lore or is_card(document.value)):
+        if not holds_lorebook(document.value):
+            raise FileRefusedError(f"{clean_line(file_name)} holds no card, lorebook or chapter.")
+        prefers_lore = True
+    if prefers_lore:
+        return _lorebook(content, file_name, document)
+    card = read_card(content, file_name, document)
     return Arrival(
         kind=ArrivalKind.CHARACTER,
         file_name=file_name,
@@ -125,15 +128,10 @@ def arrival_of(content: bytes, file_name: str, now: datetime, *, prefers_lore: b
     )
 
 
-def _may_be_card(content: bytes, file_name: str) -> bool:
-    """Whether a file is to be read as a card; raise FileRefusedError for JSON that is nothing at all."""
-    if content.startswith((SIGNATURE, _PICTURE)) or is_archive(content) or not _is_json(content):
-        return True
-    what = clean_line(file_name)
-    value = parse_json(content, what).value
-    if not is_card(value) and not holds_lorebook(value):
-        raise FileRefusedError(f"{what} holds no card, lorebook or chapter.")
-    return is_card(value)
+def _json_in(content: bytes, file_name: str) -> JsonDocument | None:
+    """Return the JSON that a file is; None for a picture, an archive or any other text."""
+    is_json = _is_json(content) and not is_archive(content)
+    return parse_json(content, clean_line(file_name)) if is_json else None
 
 
 def _is_json(content: bytes) -> bool:
@@ -149,8 +147,8 @@ def _of_card(file: CardFile) -> Sequence[str]:
     )
 
 
-def _lorebook(content: bytes, file_name: str) -> Arrival:
-    file = read_lore_file(content, file_name)
+def _lorebook(content: bytes, file_name: str, document: JsonDocument | None) -> Arrival:
+    file = read_lore_file(content, file_name, document)
     count = len(file.book.entries)
     return Arrival(
         kind=ArrivalKind.LOREBOOK,

@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-from core.config.files.drafts import locked_draft
+from core.config.files.drafts import locked_draft, move_to_free_name
 from core.text.graphemes import head
 
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*…]+')
@@ -63,20 +63,4 @@ def write_new(target: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        _move_to_free_name(draft, target)
-
-
-def _move_to_free_name(name: Path, target: Path) -> None:
-    """Rename the file, atomically if the file system has links, and never over another file."""
-    try:
-        os.link(name, target)
-    except FileExistsError:
-        raise
-    except OSError:
-        with target.open("xb"):
-            pass
-        try:
-            os.replace(name, target)
-        except OSError:
-            target.unlink(missing_ok=True)
-            raise
+        move_to_free_name(draft, target)

@@ -35,16 +35,19 @@ class LoreFile:
     card: Card | None = None
 
 
-def read_lore_file(content: bytes, name: str) -> LoreFile:
-    """Return the lorebook in a file: a book of its own, or the one of a card; raise FileRefusedError."""
+def read_lore_file(content: bytes, name: str, document: JsonDocument | None = None) -> LoreFile:
+    """Return the lorebook in a file: a book of its own, or the one of a card; raise FileRefusedError.
+
+    `document` is the JSON of the file, where the caller has parsed it.
+    """
     what = clean_line(name) or "The lorebook"
     if len(content) > LARGEST_FILE:
         raise FileRefusedError(f"{what} is larger than {LARGEST_FILE // 1024**2} MB.")
     if content.startswith(SIGNATURE) or is_archive(content):
         return _of_card(read_card(content, name).card, what)
-    document = parse_json(content, what)
+    document = document or parse_json(content, what)
     if is_card(document.value):
-        return _of_card(read_card(content, name).card, what)
+        return _of_card(read_card(content, name, document).card, what)
     return LoreFile(what, read_lorebook(document, what))
 
 

@@ -19,7 +19,7 @@ from psycopg import sql
 from sqlalchemy import URL, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from core.config.files.drafts import locked_draft
+from core.config.files.drafts import locked_draft, move_to_free_name
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.text.numbers import counted
 from db.backups import client_programs
@@ -44,7 +44,6 @@ _FENCE: Final = (
 _LATER_SETTING: Final = b"SET transaction_timeout"
 """The setting at the beginning of scripts of version 17 and newer, which servers of version 16 refuse."""
 _BEGINNING: Final = 2_000
-_NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 _NO_FLUSHES: Final = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
 
 
@@ -305,22 +304,12 @@ def _publish(draft: Path, target: Path) -> None:
     """Flush a finished file and rename it, never over another file."""
     try:
         _flush(draft)
-        _name(draft, target)
+        move_to_free_name(draft, target)
         _flush(target.parent)
     except FileExistsError as error:
         raise _exists_already(target) from error
     except OSError as error:
         raise _not_written(target, error) from error
-
-
-def _name(draft: Path, target: Path) -> None:
-    try:
-        os.link(draft, target)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        # A file system without links, such as FAT: the name was free at the beginning.
-        os.rename(draft, target)
 
 
 def _not_written(target: Path, error: OSError) -> StorageError:

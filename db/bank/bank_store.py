@@ -43,7 +43,6 @@ from db.bank.recall import (
 from db.bank.recall_connection import RecallConnection, together
 from db.bank.validity import counts, is_in, is_of_canon, replacing
 from db.bank.vectors import VectorTable, missing, missing_pieces, near, pairs
-from db.library.library_store import Change, Read, rows_of
 from db.reads.chapter_lists import statuses_of
 from db.rows.bank_mapping import (
     ACCESSES,
@@ -54,16 +53,16 @@ from db.rows.bank_mapping import (
 )
 from db.rows.mapping import to_request
 from db.tables import BANK_ACCESS, BANK_ITEM, BANK_REVISION, BOOK_CHAPTER, LLM_REQUEST, SESSION, TAB1_INPUT
+from db.transactions import Transactions
 from db.writes.item_versions import parameters_of, put_items
 
 
 class PostgresBank:
-    """The memory bank. `change` and `read` run work in a transaction of the store."""
+    """The memory bank."""
 
-    def __init__(self, change: Change, read: Read, url: URL) -> None:
-        self._change: Final = change
-        self._read: Final = read
-        self._vectors: Final = VectorTable(change, read, url)
+    def __init__(self, transactions: Transactions, url: URL) -> None:
+        self._database: Final = transactions
+        self._vectors: Final = VectorTable(transactions, url)
         self._connection: Final = RecallConnection(url)
         self._meaning_connection: Final = RecallConnection(url)
         """For the search by meaning, beside the other one."""
@@ -94,17 +93,17 @@ class PostgresBank:
     async def has_items(self, session_ids: Collection[SessionId]) -> bool:
         """Whether one of these chapters has an item, whatever counts."""
         some = select(BANK_ITEM.c.item_id).where(BANK_ITEM.c.session_id.in_(list(session_ids))).limit(1)
-        return bool(await self._rows(some))
+        return bool(await self._database.rows(some))
 
     async def counting(self, session_id: SessionId) -> Collection[ItemId]:
         """Return the ids of the items of a chapter that count."""
         query = select(BANK_ITEM.c.item_id).where(BANK_ITEM.c.session_id == session_id)
-        return frozenset(row.item_id for row in await self._rows(query.where(counts(BANK_ITEM.c))))
+        return frozenset(row.item_id for row in await self._database.rows(query.where(counts(BANK_ITEM.c))))
 
     async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
         """Return the items of a chapter that the GM rejected or merged."""
         query = select(BANK_ITEM).where(BANK_ITEM.c.session_id == session_id, ~is_in(BANK_ITEM.c))
-        rows = await self._rows(query.order_by(BANK_ITEM.c.prompt_index, BANK_ITEM.c.item_id))
+        rows = await self._database.rows(query.order_by(BANK_ITEM.c.prompt_index, BANK_ITEM.c.item_id))
         return [to_item(row._mapping) for row in rows]
 
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
@@ -129,7 +128,7 @@ class PostgresBank:
             .where(LLM_REQUEST.c.state == RequestState.DONE.value)
             .order_by(LLM_REQUEST.c.request_id)
         )
-        found = [to_request(row) for row in await self._rows(query)]
+        found = [to_request(row) for row in await self._database.rows(query)]
         return [one for one in found if isinstance(one, BackgroundRequest)]
 
     async def history(
@@ -140,7 +139,7 @@ class PostgresBank:
         if item_ids is not None:
             query = query.where(BANK_REVISION.c.item_id.in_(list(item_ids)))
         query = query.order_by(BANK_REVISION.c.item_id, BANK_REVISION.c.version)
-        rows = await self._rows(query)
+        rows = await self._database.rows(query)
         # A chapter may have thousands, and the reading of one of them takes some time.
         return await asyncio.to_thread(lambda: [to_version(*row) for row in rows])
 
@@ -155,7 +154,7 @@ class PostgresBank:
         query = (
             select(BANK_ACCESS).where(BANK_ACCESS.c.session_id == session_id).order_by(BANK_ACCESS.c.item_id)
         )
-        found = map(ACCESSES.record, await self._rows(query))
+        found = map(ACCESSES.record, await self._database.rows(query))
         return {one.item_id: one for one in found}
 
     async def put(self, items: Sequence[Item]) -> None:
@@ -164,7 +163,7 @@ class PostgresBank:
             return
         # A thousand items take long to write down.
         parameters = await asyncio.to_thread(parameters_of, items)
-        await self._change(lambda connection: put_items(connection, items, parameters))
+        await self._database.change(lambda connection: put_items(connection, items, parameters))
 
     async def recall(self, query: Query) -> Sequence[Found]:
         """Return the items that fit a query best; see `BankStore.recall`."""
@@ -228,13 +227,15 @@ class PostgresBank:
         """Return items without a vector; see `BankStore.unembedded`."""
         if not await self.can_recall_by_meaning():
             return ()
-        return [to_item(row._mapping) for row in await self._rows(missing(session_ids, model, limit))]
+        return [
+            to_item(row._mapping) for row in await self._database.rows(missing(session_ids, model, limit))
+        ]
 
     async def near_items(self, session_id: SessionId) -> Sequence[tuple[ItemId, ItemId]]:
         """Return pairs of items that are near; see `BankStore.near_items`."""
         if not await self.can_recall_by_meaning():
             return ()
-        return [(row.item_id, row.other_id) for row in await self._rows(pairs(session_id))]
+        return [(row.item_id, row.other_id) for row in await self._database.rows(pairs(session_id))]
 
     async def put_vectors(self, model: str, vectors: Sequence[ItemVector]) -> None:
         """Store the vectors of items; see `BankStore.put_vectors`."""
@@ -247,7 +248,9 @@ class PostgresBank:
         """Return pieces without a vector; see `BankStore.unembedded_pieces`."""
         if not hashes or not await self.can_recall_by_meaning():
             return ()
-        return await self._read(lambda connection: missing_pieces(connection, session_id, model, hashes))
+        return await self._database.read(
+            lambda connection: missing_pieces(connection, session_id, model, hashes)
+        )
 
     async def put_piece_vectors(
         self, session_id: SessionId, model: str, vectors: Sequence[PieceVector]
@@ -262,10 +265,9 @@ class PostgresBank:
         """Return the nearest pieces; see `BankStore.near_pieces`."""
         if not session_ids or not await self.can_recall_by_meaning():
             return ()
-        return await self._read(lambda connection: near(connection, session_ids, model, vector, limit))
-
-    async def _rows(self, query: Select[Any]) -> Sequence[Any]:
-        return await self._read(lambda connection: rows_of(connection, query))
+        return await self._database.read(
+            lambda connection: near(connection, session_ids, model, vector, limit)
+        )
 
 
 @cache

@@ -16,7 +16,7 @@ from core.domain.bank.recall import Query
 from core.domain.errors import StorageError
 from db.connections import close_quietly, open_connection
 from db.errors import SAVE, guarded
-from db.library.library_store import Read
+from db.transactions import Transactions
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +42,8 @@ def index_name(dimensions: int) -> str:
 class VectorIndex:
     """Knows whether vectors have an index, and makes it."""
 
-    def __init__(self, read: Read, url: URL) -> None:
-        self._read: Final = read
+    def __init__(self, transactions: Transactions, url: URL) -> None:
+        self._database: Final = transactions
         self._url: Final = url
         self._is_there: dict[int, bool] = {}
         self._counted: dict[tuple[object, ...], tuple[float, int]] = {}
@@ -61,7 +61,7 @@ class VectorIndex:
             return
         self._until_check = _CHECK_EVERY
         self._is_there.pop(dimensions, None)
-        if await self._has(dimensions) or await self._read(_counted_up_to) < INDEXED_FROM:
+        if await self._has(dimensions) or await self._database.read(_counted_up_to) < INDEXED_FROM:
             return
         try:
             await self._make(dimensions)
@@ -75,7 +75,7 @@ class VectorIndex:
             async def look(connection: AsyncConnection) -> bool:
                 return bool((await connection.execute(found)).scalar_one())
 
-            self._is_there[dimensions] = await self._read(look)
+            self._is_there[dimensions] = await self._database.read(look)
         return self._is_there[dimensions]
 
     async def _count(self, query: Query) -> int:
@@ -88,7 +88,7 @@ class VectorIndex:
             async def look(connection: AsyncConnection) -> int:
                 return int((await connection.execute(_COUNT, {"ids": list(key)})).scalar_one())
 
-            count = await self._read(look)
+            count = await self._database.read(look)
             self._counted = {key: (now + _REMEMBERED_SECONDS, count)}
         return count
 

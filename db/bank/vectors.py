@@ -28,8 +28,8 @@ from db.bank.vector_index import VectorIndex
 from db.connections import close_quietly, open_connection
 from db.embedded.machine.access import ADMINISTRATOR, ROLE
 from db.errors import SAVE, guarded
-from db.library.library_store import Change, Read
 from db.tables import BANK_ITEM, BANK_REVISION, EVENT_STATUS, SESSION
+from db.transactions import Transactions
 
 log = logging.getLogger(__name__)
 
@@ -114,28 +114,27 @@ BANK_VECTOR: Final = sa.Table(
 class VectorTable:
     """Keeps the vectors of items, if the server lets it."""
 
-    def __init__(self, change: Change, read: Read, url: URL) -> None:
-        self._change: Final = change
-        self._read: Final = read
+    def __init__(self, transactions: Transactions, url: URL) -> None:
+        self._database: Final = transactions
         self._url: Final = url
         self._is_there: bool | None = None
         self._lengths: dict[tuple[str, SessionId, str], int] = {}
         """The length that the vectors of a chapter by a model have in a table, where it is the only one."""
-        self.index: Final = VectorIndex(read, url)
+        self.index: Final = VectorIndex(transactions, url)
 
     async def is_there(self) -> bool:
         """Whether vectors can be kept; makes their table when this is asked for the first time."""
         if self._is_there is None:
-            self._is_there = await self._read(are_there) or await self._make()
+            self._is_there = await self._database.read(are_there) or await self._make()
         return self._is_there
 
     async def _make(self) -> bool:
         """Return whether the table could be made; where it could not, words are enough."""
-        if not await self._read(_is_available):
+        if not await self._database.read(_is_available):
             return False
         try:
             await self._let_in()
-            await self._change(make_tables)
+            await self._database.change(make_tables)
         except StorageError as error:
             log.warning("no vectors are kept, and items are found by words: %r", error.__cause__ or error)
             return False
@@ -187,7 +186,7 @@ class VectorTable:
                 )
 
         if rows:
-            await self._change(work)
+            await self._database.change(work)
             await self._drop_others(
                 BANK_VECTOR, {one.session_id for one in vectors}, model, vectors[0].vector
             )
@@ -195,7 +194,7 @@ class VectorTable:
 
     async def put_pieces(self, session_id: SessionId, model: str, vectors: Sequence[PieceVector]) -> None:
         """Store the vectors of pieces in place of earlier ones; there are some."""
-        await self._change(lambda connection: put_pieces(connection, session_id, model, vectors))
+        await self._database.change(lambda connection: put_pieces(connection, session_id, model, vectors))
         await self._drop_others(PIECE_VECTOR, {session_id}, model, vectors[0].vector)
 
     async def _drop_others(
@@ -208,7 +207,7 @@ class VectorTable:
             return
         is_other = func.vector_dims(table.c.embedding) != length
         others = table.delete().where(table.c.session_id.in_(list(fresh)), table.c.model == model, is_other)
-        await self._change(lambda connection: connection.execute(others))
+        await self._database.change(lambda connection: connection.execute(others))
         self._lengths |= {(table.name, one, model): length for one in fresh}
 
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -33,34 +33,18 @@ from db.tables import (
     CAST_TRAIT,
     LOREBOOK,
 )
+from db.transactions import Transactions
 from db.writes.commit_statement import LONG_TIMEOUT, creation, deadline_of
 
 T = TypeVar("T")
 _WITHOUT_FILE: Final = [column for column in LOREBOOK.c if column.name != "content"]
 
 
-class Change(Protocol):
-    """Runs work in a transaction, within so many seconds."""
-
-    def __call__(
-        self, work: Callable[[AsyncConnection], Awaitable[object]], *, seconds: float = DEADLINE
-    ) -> Awaitable[None]:
-        """Run `work` with a connection, and commit."""
-
-
-class Read(Protocol):
-    """Runs queries on one consistent snapshot of the database."""
-
-    def __call__(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> Awaitable[T]:
-        """Return what `work` makes of a connection."""
-
-
 class PostgresLibrary:
-    """Characters, lorebooks and books. `change` and `read` run work in a transaction of the store."""
+    """Characters, lorebooks and books."""
 
-    def __init__(self, change: Change, read: Read) -> None:
-        self._change: Final = change
-        self._read: Final = read
+    def __init__(self, transactions: Transactions) -> None:
+        self._database: Final = transactions
 
     async def counts(self) -> LibraryCounts:
         """Return how much the library has."""
@@ -69,7 +53,7 @@ class PostgresLibrary:
             for table in (BOOK, CAST_MEMBER, LOREBOOK)
         )
         query = select(*counted)
-        [row] = await self._read(lambda connection: rows_of(connection, query))
+        [row] = await self._database.rows(query)
         return LibraryCounts(*row)
 
     async def characters(self, *, is_archived: bool = False) -> Sequence[LibraryCharacter]:
@@ -83,12 +67,12 @@ class PostgresLibrary:
             found = [mapping.to_character(row, traits[row.id], topics[row.id]) for row in rows]
             return sorted(found, key=lambda one: (one.name.casefold(), one.id))
 
-        return await self._read(work)
+        return await self._database.read(work)
 
     async def card_of(self, character_id: CharacterId) -> KeptFile | None:
         """Return the file that a character came from, if it came from one."""
         query = select(CAST_CARD).where(CAST_CARD.c.character_id == character_id)
-        return await self._read(lambda connection: _file(connection, query))
+        return await self._database.read(lambda connection: _file(connection, query))
 
     async def put_character(self, character: LibraryCharacter, *, card: KeptFile | None = None) -> None:
         """Store a character; see `LibraryStore.put_character`."""
@@ -118,7 +102,7 @@ class PostgresLibrary:
             query = query.where(CAST_PROPOSAL.c.character_id.in_(here))
         if is_open:
             query = query.where(CAST_PROPOSAL.c.state == ProposalState.OPEN.value)
-        rows = await self._read(lambda connection: rows_of(connection, query))
+        rows = await self._database.rows(query)
         return list(map(PROPOSALS.record, rows))
 
     async def settle_proposals(
@@ -140,18 +124,18 @@ class PostgresLibrary:
             if character is not None:
                 await _put_character(connection, character)
 
-        await self._change(work)
+        await self._database.change(work)
 
     async def lorebooks(self, *, is_archived: bool = False) -> Sequence[KeptLorebook]:
         """Return the lorebooks by their names, without their files."""
         query = _listed(LOREBOOK, is_archived=is_archived).with_only_columns(*_WITHOUT_FILE)
-        rows = await self._read(lambda connection: rows_of(connection, query))
+        rows = await self._database.rows(query)
         return sorted(map(mapping.to_lorebook, rows), key=lambda one: (one.name.casefold(), one.id))
 
     async def lore_file(self, lorebook_id: LorebookId) -> KeptFile:
         """Return the file of a lorebook; raise StorageError when there is no such book."""
         query = select(LOREBOOK.c.file_name, LOREBOOK.c.content).where(LOREBOOK.c.id == lorebook_id)
-        file = await self._read(lambda connection: _file(connection, query))
+        file = await self._database.read(lambda connection: _file(connection, query))
         if file is None:
             raise StorageError(LOAD, "There is no such lorebook.", is_transient=False)
         return file
@@ -181,7 +165,7 @@ class PostgresLibrary:
 
     async def _books(self, query: sa.Select[Any]) -> Sequence[Book]:
         async def work(connection: AsyncConnection) -> Sequence[Book]:
-            rows = await rows_of(connection, query)
+            rows = list(await connection.execute(query))
             chapters: dict[UUID, list[SessionId]] = defaultdict(list)
             listed = select(BOOK_CHAPTER).where(BOOK_CHAPTER.c.book_id.in_([row.id for row in rows]))
             for row in await connection.execute(listed.order_by(BOOK_CHAPTER.c.place)):
@@ -189,7 +173,7 @@ class PostgresLibrary:
             found = [mapping.to_book(row, chapters) for row in rows]
             return sorted(found, key=lambda one: (one.title.casefold(), one.id))
 
-        return await self._read(work)
+        return await self._database.read(work)
 
     async def put_book(self, book: Book, *, new_chapter: Changes | None = None) -> None:
         """Store a book and the order of its chapters; see `LibraryStore.put_book`."""
@@ -225,7 +209,7 @@ class PostgresLibrary:
     ) -> None:
         """Store something; say `taken` where a name is someone else's."""
         try:
-            await self._change(work, seconds=seconds)
+            await self._database.change(work, seconds=seconds)
         except RowRefusedError as error:
             if not _is_about_a_name(error):
                 raise
@@ -244,17 +228,12 @@ class PostgresLibrary:
                     is_transient=False,
                 )
 
-        await self._change(work)
+        await self._database.change(work)
 
 
 def _listed(table: sa.Table, *, is_archived: bool) -> sa.Select[Any]:
     archived = table.c.archived_at
     return select(table).where(archived.is_not(None) if is_archived else archived.is_(None))
-
-
-async def rows_of(connection: AsyncConnection, query: sa.Select[Any]) -> Sequence[Any]:
-    """Return the rows of a query."""
-    return list(await connection.execute(query))
 
 
 async def _parts(connection: AsyncConnection, table: sa.Table, ids: Iterable[UUID]) -> dict[UUID, list[Any]]:

@@ -17,12 +17,12 @@ from core.domain.clock import utc_now
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.changes import moves
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
+from core.engine.engine_settings import PlaySettings
 from core.engine.kinds.test_call import make_test_call, new_test_call
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification, SessionChanged, TextArrived
@@ -173,10 +173,10 @@ async def listening(session: SessionHandle) -> AsyncIterator[Ears]:
         await asyncio.wait({task})
 
 
-def engine_at_work(store: SessionStore, model: Provider, backoffs: Backoffs) -> Engine:
+def engine_at_work(store: SessionStore, model: Provider, play: PlaySettings) -> Engine:
     """Return an engine whose account takes one call at a time."""
     lanes = {"work": Lane(lambda: model, concurrency=1)}
-    return Engine(store, scripted(), AT_WORK, label="here", lanes=lanes, backoffs=backoffs)
+    return Engine(store, scripted(), AT_WORK, label="here", lanes=lanes, play=play)
 
 
 def engine_on(
@@ -187,7 +187,7 @@ def engine_on(
     backoff: float = 3600.0,
     choices: ModelAssignments = CHOICES,
 ) -> Engine:
-    return Engine(store, provider or ScriptedProvider(), choices, label=label, backoffs=waiting(backoff))
+    return Engine(store, provider or ScriptedProvider(), choices, label=label, play=waiting(backoff))
 
 
 @asynccontextmanager

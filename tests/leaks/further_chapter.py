@@ -79,12 +79,9 @@ class FurtherChapter(RandomChapter):
         self.attached: list[str] = []
 
     async def new_window(self, label: str = "here") -> tuple[SessionStore, Engine]:
-        store, late, hours = await self._open_store(), waiting(3600.0), self.hours.clock
+        store, late = await self._open_store(), waiting(3600.0, idle_clock=self.hours.clock)
         choices = replace(CHOICES, condensing=Condensing(Strategy.FIXED, 0.4))
-        engine = Engine(
-            store, self.model, choices, label=label, backoffs=late, idle_clock=hours, embedding=plan()
-        )
-        return store, engine
+        return store, Engine(store, self.model, choices, label=label, play=late, embedding=plan())
 
     @property
     def steps(self) -> list[Callable[[], Awaitable[object]]]:

@@ -84,8 +84,8 @@ class RandomSetting:
 
     async def new_window(self, label: str = "here") -> tuple[SessionStore, Engine]:
         """Return a store and an engine on it, as each window has its own."""
-        store, late, hours = await self._open_store(), waiting(3600.0), self.hours.clock
-        return store, Engine(store, self.model, CHOICES, label=label, backoffs=late, idle_clock=hours)
+        store, late = await self._open_store(), waiting(3600.0, idle_clock=self.hours.clock)
+        return store, Engine(store, self.model, CHOICES, label=label, play=late)
 
     async def _begin(self) -> None:
         self.store, self.engine = await self.new_window()

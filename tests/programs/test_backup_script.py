@@ -18,6 +18,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.rows import TupleRow
 
 from core.domain.errors import SessionLockedError
+from db.backups.seal import is_damaged
 from db.embedded.machine.access import ROLE
 from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
@@ -190,7 +191,57 @@ def test_a_damaged_dump_changes_nothing(
     damaged.write_bytes(dump.read_bytes()[: dump.stat().st_size * 2 // 3])
     refused = run(environment, "restore", str(damaged))
     assert refused.returncode == 1
-    assert "no dump, or it is damaged" in refused.stderr
+    assert "is damaged" in refused.stderr
+    assert checksum(connection) == before
+
+
+def one_bit(content: bytes) -> bytes:
+    """Change a bit of the table of contents, which PostgreSQL does not check."""
+    at = content.index(b"COPY public.session")
+    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "a bit": one_bit,
+    "a bit of the seal": lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+    "cut in the seal": lambda content: content[:-30],
+    "cut after the first byte of the seal": lambda content: content[:-83],
+    "goes on": lambda content: content + bytes(100),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_dump_that_is_not_as_it_was_written_is_refused(
+    damage: Callable[[bytes], bytes],
+    environment: dict[str, str],
+    backups: Path,
+    connection: psycopg.Connection[TupleRow],
+) -> None:
+    run(environment, "dump")
+    (dump,) = dumps(backups)
+    assert not is_damaged(dump), "the program knows the seal of the script"
+    damaged = backups / "damaged"
+    damaged.write_bytes(damage(dump.read_bytes()))
+    connection.execute("UPDATE tale SET text = 'newer'")
+    before = checksum(connection)
+    refused = run(environment, "restore", str(damaged))
+    assert refused.returncode == 1
+    assert "it is not as it was written" in refused.stderr
+    assert checksum(connection) == before
+    assert is_damaged(damaged), "and the program refuses it too"
+
+
+def test_a_dump_of_an_older_version_which_has_no_seal_is_restored(
+    environment: dict[str, str], backups: Path, connection: psycopg.Connection[TupleRow]
+) -> None:
+    before = checksum(connection)
+    run(environment, "dump")
+    (dump,) = dumps(backups)
+    older = backups / "older"
+    older.write_bytes(dump.read_bytes()[:-84])
+    connection.execute("UPDATE tale SET text = 'newer'")
+    wait_for_another_name(dump)
+    assert run(environment, "restore", str(older)).returncode == 0
     assert checksum(connection) == before
 
 

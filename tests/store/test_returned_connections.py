@@ -11,7 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from db.store import PostgresStore, open_store
 
 Use = Callable[[PostgresStore, Callable[[AsyncConnection], Awaitable[None]]], Awaitable[object]]
-USES: dict[str, Use] = {"a read": PostgresStore._read, "a change": PostgresStore._change}
+USES: dict[str, Use] = {
+    "a read": lambda store, work: store._database.read(work),
+    "a change": lambda store, work: store._database.change(work),
+}
 
 
 async def _end_beside(use: Use, url: str, *, is_given_up: bool) -> None:

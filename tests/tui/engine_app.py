@@ -27,7 +27,7 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.services.speaking.afterthoughts import IDLE_CLOCK, IdleClock
+from core.engine.services.speaking.afterthoughts import IdleClock
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Script
 from core.storage.session_store import SessionStore
@@ -58,7 +58,7 @@ class Desktop:
     ticks: int = 0
     backoff: float = 5.0
     """Seconds after which a summary that failed is tried again by itself."""
-    idle: IdleClock = IDLE_CLOCK
+    idle: IdleClock = field(default_factory=IdleClock)
     """The time that passes while the GM is idle."""
 
     def clock(self) -> datetime:
@@ -75,8 +75,7 @@ class Desktop:
             defaults_for("scripted"),
             label=label,
             clock=self.clock,
-            backoffs=waiting(self.backoff),
-            idle_clock=self.idle,
+            play=waiting(self.backoff, idle_clock=self.idle),
         )
         try:
             yield engine

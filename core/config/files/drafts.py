@@ -31,6 +31,22 @@ def locked_draft(folder: Path, prefix: str, suffix: str = "") -> Iterator[tuple[
         os.close(handle)
 
 
+def move_to_free_name(draft: Path, target: Path) -> None:
+    """Rename a draft, atomically if the file system has links, and never over another file; raise OSError."""
+    try:
+        os.link(draft, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        with target.open("xb"):
+            pass
+        try:
+            os.replace(draft, target)
+        except OSError:
+            target.unlink(missing_ok=True)
+            raise
+
+
 def _made(folder: Path, prefix: str, suffix: str) -> tuple[int, Path]:
     while True:
         handle, name = tempfile.mkstemp(prefix=prefix, suffix=suffix, dir=folder)

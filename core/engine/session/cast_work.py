@@ -28,6 +28,7 @@ from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
 from core.library.characters.character import LibraryCharacter, Topic
 from core.library.proposals.exposure import neglected
+from core.library.proposals.making import ProposalMaker
 from core.library.proposals.of_chapter import of_exposure, of_fading, of_merging
 from core.storage.changes import Changes
 from core.text.name_list import name_key
@@ -113,7 +114,8 @@ class CastWork:
                 continue
             texts = [event.text for event in await reader.witnessed_by(slot) if event.slot is slot]
             known = await self._writer.store.library.proposals(character.id, is_open=False)
-            found = _without_model(character, texts, known, session, now, with_ceremony=with_ceremony)
+            maker = ProposalMaker(character, session.id, now)
+            found = _without_model(maker, texts, known, with_ceremony=with_ceremony)
             proposals += await asyncio.to_thread(list, found)  # it reads all texts for each topic
             requests.append(self._asking(Work(Question.CHANGES, character.id), slot))
             topics: Sequence[Topic] = ()
@@ -176,24 +178,18 @@ def members_of(
 
 
 def _without_model(
-    character: LibraryCharacter,
-    texts: Sequence[str],
-    known: Sequence[Proposal],
-    session: Session,
-    now: datetime,
-    *,
-    with_ceremony: bool,
+    maker: ProposalMaker, texts: Sequence[str], known: Sequence[Proposal], *, with_ceremony: bool
 ) -> Iterator[Proposal]:
     """Yield what needs no model and was not proposed for this chapter, or in the same words, before."""
-    done = {one.occasion for one in known if one.session_id == session.id}
+    done = {one.occasion for one in known if one.session_id == maker.session_id}
     if Occasion.EXPOSURE not in done:
-        yield from of_exposure(character, texts, session.id, now)
+        yield from of_exposure(maker, texts)
     if not with_ceremony:
         return
     if Occasion.FADE not in done:
-        yield from of_fading(character, texts, session.id, now)
+        yield from of_fading(maker, texts)
     merged = [(one.before, one.after) for one in known if one.occasion is Occasion.MERGE]
-    for one in of_merging(character, session.id, now):
+    for one in of_merging(maker):
         if (one.before, one.after) not in merged:
             yield one
 

@@ -12,8 +12,8 @@ from core.exchange.scripts.fields import FieldReader
 def starting_set() -> tuple[PromptBlock, ...]:
     """Return the blocks in their order; raise ValueError where the file is not well formed."""
     source = files("core.exchange.library").joinpath("starting_set.toml").read_text(encoding="utf-8")
-    reader = FieldReader()
-    made = read_prompt_blocks(reader, tomllib.loads(source), {})
+    reader = FieldReader(tomllib.loads(source))
+    made = read_prompt_blocks(reader)
     if reader.problems:
         raise ValueError(f"the starting set: {reader.problems[0]}")
     return made.blocks

@@ -185,7 +185,7 @@ def parse_chapter_script(text: str) -> ChapterScript:
         # Limits of Python rather than TOML: digits of a number, depth of nested brackets.
         problem = ScriptProblem("the file", "has a number too long, or brackets too deep, to be read.")
         raise ChapterScriptError([problem]) from error
-    return _Reader().script(document)
+    return _script_of(FieldReader(document))
 
 
 def _decode(content: bytes) -> str:
@@ -209,125 +209,117 @@ def _toml_problem(error: tomllib.TOMLDecodeError) -> ScriptProblem:
     return ScriptProblem(location or "the file", f"is not valid TOML: {clean_line(cause)}.")
 
 
-class _Reader(FieldReader):
-    """Reads a parsed document and collects all problems."""
+def _script_of(script: FieldReader) -> ChapterScript:
+    """Return what a parsed document says; raise ChapterScriptError with all problems."""
+    script.refuse_unknown(_FILE_KEYS)
+    book = clean_line(script.text("book", LONGEST_NAME))
+    title = clean_line(script.text("title", MAX_TITLE))
+    world = script.text("world", _LIMITS.world, is_required=True)
+    chapter = script.text("chapter", _LIMITS.chapter, is_required=True)
+    definition = script.text("narrative", _LIMITS.definition)
+    stated = script.table
+    target_words = script.number("target_words", (1, _LIMITS.draft_words), 0) or None
+    cast = _read_cast(script)
+    script.cast.update({one.slot: one.name for one in cast})
+    prompt_blocks = read_prompt_blocks(script)
+    viewpoint = script.slot_of("viewpoint", stated["viewpoint"]) if "viewpoint" in stated else None
+    silence = read_silence(script)
+    secrets = read_secrets(script)
+    lore, keeps_bank = read_lore(script), _read_bank(script)
+    language = _read_language(script)
+    prompts = read_prompts(script)
+    if script.problems:
+        raise ChapterScriptError(script.problems)
+    return ChapterScript(
+        book=book,
+        title=title,
+        world=world,
+        chapter=chapter,
+        definition=definition,
+        target_words=target_words,
+        cast=cast,
+        prompts=prompts,
+        prompt_blocks=prompt_blocks,
+        secrets=secrets,
+        silence=silence,
+        lore=lore,
+        viewpoint=viewpoint,
+        keeps_bank=keeps_bank,
+        language=language,
+    )
 
-    def script(self, document: Mapping[str, object]) -> ChapterScript:
-        self.refuse_unknown(document, _FILE_KEYS, "")
-        book = clean_line(self.text(document, "book", "book", LONGEST_NAME))
-        title = clean_line(self.text(document, "title", "title", MAX_TITLE))
-        world = self.text(document, "world", "world", _LIMITS.world, is_required=True)
-        chapter = self.text(document, "chapter", "chapter", _LIMITS.chapter, is_required=True)
-        definition = self.text(document, "narrative", "narrative", _LIMITS.definition)
-        target_words = self._target_words(document.get("target_words"))
-        characters = self._cast(self.tables(document, "agent"))
-        cast = {one.slot: one.name for one in characters}
-        prompt_blocks = read_prompt_blocks(self, document, cast)
-        viewpoint = (
-            self.slot_of(document["viewpoint"], cast, "viewpoint") if "viewpoint" in document else None
+
+def _read_bank(script: FieldReader) -> bool | None:
+    stated = script.table.get("bank")
+    if stated is None or isinstance(stated, bool):
+        return stated
+    script.report("bank", "must be true or false.")
+    return None
+
+
+def _read_language(script: FieldReader) -> Language | None:
+    stated = script.table.get("language")
+    language = read_language(stated) if isinstance(stated, str) else None
+    if stated is not None and language is None:
+        script.report("language", f"must be one of {LANGUAGES}.")
+    return language
+
+
+def _read_cast(script: FieldReader) -> tuple[ScriptCharacter, ...]:
+    tables = script.tables("agent")
+    if tables is None:
+        return ()
+    if not 1 <= len(tables) <= len(Slot):
+        number = f"occurs {len(tables)} times" if tables else "is missing"
+        script.report("[[agent]]", f"{number}; a chapter has 1 to {len(Slot)} characters.")
+    found: list[ScriptCharacter] = []
+    # Characters beyond the seventh are one problem, reported above; their contents are not checked.
+    for slot, reader in zip(Slot, tables, strict=False):
+        reader.refuse_unknown(_CHARACTER_KEYS)
+        name = _read_name(reader, slot, found)
+        identity = reader.text("identity", _LIMITS.identity)
+        profile = reader.profiles[slot] = _read_profile(reader)
+        found.append(ScriptCharacter(slot=slot, name=name, identity=identity, profile=profile))
+    return tuple(found)
+
+
+def _read_profile(reader: FieldReader) -> Profile:
+    profile = cleaned_profile(
+        Profile(
+            short_description=reader.text("short_description", LONGEST_SHORT_DESCRIPTION),
+            group=reader.text("group", LONGEST_NAME),
+            aliases=reader.lines("aliases"),
+            groups_visible=reader.lines("groups_visible", (GENERAL,)),
         )
-        silence = read_silence(self, document, cast)
-        secrets = read_secrets(self, document, cast)
-        lore, keeps_bank = read_lore(self, document), self._switch(document, "bank")
-        language = self._language(document)
-        prompts = read_prompts(self, self.tables(document, "prompt") or [], cast)
-        if self.problems:
-            raise ChapterScriptError(self.problems)
-        return ChapterScript(
-            book=book,
-            title=title,
-            world=world,
-            chapter=chapter,
-            definition=definition,
-            target_words=target_words,
-            cast=characters,
-            prompts=prompts,
-            prompt_blocks=prompt_blocks,
-            secrets=secrets,
-            silence=silence,
-            lore=lore,
-            viewpoint=viewpoint,
-            keeps_bank=keeps_bank,
-            language=language,
-        )
-
-    def _switch(self, document: Mapping[str, object], key: str) -> bool | None:
-        stated = document.get(key)
-        if stated is None or isinstance(stated, bool):
-            return stated
-        self.report(key, "must be true or false.")
-        return None
-
-    def _language(self, document: Mapping[str, object]) -> Language | None:
-        stated = document.get("language")
-        language = read_language(stated) if isinstance(stated, str) else None
-        if stated is not None and language is None:
-            self.report("language", f"must be one of {LANGUAGES}.")
-        return language
-
-    def _target_words(self, value: object) -> int | None:
-        if value is None:
-            return None
-        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LIMITS.draft_words:
-            return value
-        self.report("target_words", f"must be a whole number from 1 to {_LIMITS.draft_words:,}.")
-        return None
-
-    def _cast(self, tables: list[Mapping[str, object]] | None) -> tuple[ScriptCharacter, ...]:
-        if tables is None:
-            return ()
-        if not 1 <= len(tables) <= len(Slot):
-            number = f"occurs {len(tables)} times" if tables else "is missing"
-            self.report("[[agent]]", f"{number}; a chapter has 1 to {len(Slot)} characters.")
-        found: list[ScriptCharacter] = []
-        # Characters beyond the seventh are one problem, reported above; their contents are not checked.
-        for slot, table in zip(Slot, tables, strict=False):
-            owner = f"agent {slot.value}: "
-            self.refuse_unknown(table, _CHARACTER_KEYS, owner)
-            name = self._name(table, slot, found)
-            identity = self.text(table, "identity", f"{owner}identity", _LIMITS.identity)
-            profile = self._profile(table, owner)
-            self.profiles[slot] = profile
-            found.append(ScriptCharacter(slot=slot, name=name, identity=identity, profile=profile))
-        return tuple(found)
-
-    def _profile(self, table: Mapping[str, object], owner: str) -> Profile:
-        short, place = "short_description", f"{owner}short_description"
-        profile = cleaned_profile(
-            Profile(
-                short_description=self.text(table, short, place, LONGEST_SHORT_DESCRIPTION),
-                group=self.text(table, "group", f"{owner}group", LONGEST_NAME),
-                aliases=self.lines(table, "aliases", owner),
-                groups_visible=self.lines(table, "groups_visible", owner, (GENERAL,)),
-            )
-        )
-        groups = (profile.group, *profile.groups_visible)
-        for problem in (*problems_of_profile(profile), *problems_of_groups(groups, ())):
-            self.report(owner.removesuffix(": "), f"is not possible: {problem}")
-        return profile
-
-    def _name(self, table: Mapping[str, object], slot: Slot, earlier: Sequence[ScriptCharacter]) -> str:
-        location = f"agent {slot.value}: name"
-        name = self.text(table, "name", location, _LIMITS.name)
-        if "\n" in name:
-            self.report(location, "must be on one line.")
-        name = clean_line(name) or slot.default_name
-        for one in earlier:
-            if name_key(one.name) == name_key(name):
-                self.report(location, f"= {quoted(name)} is already the name of agent {one.slot.value}.")
-        return name
+    )
+    groups = (profile.group, *profile.groups_visible)
+    for problem in (*problems_of_profile(profile), *problems_of_groups(groups, ())):
+        location = reader.owner.removesuffix(": ")
+        reader.problems.append(ScriptProblem(location, f"is not possible: {problem}"))
+    return profile
 
 
-def read_lore(reader: FieldReader, document: Mapping[str, object]) -> tuple[str, ...]:
+def _read_name(reader: FieldReader, slot: Slot, earlier: Sequence[ScriptCharacter]) -> str:
+    name = reader.text("name", _LIMITS.name)
+    if "\n" in name:
+        reader.report("name", "must be on one line.")
+    name = clean_line(name) or slot.default_name
+    for one in earlier:
+        if name_key(one.name) == name_key(name):
+            reader.report("name", f"= {quoted(name)} is already the name of agent {one.slot.value}.")
+    return name
+
+
+def read_lore(script: FieldReader) -> tuple[str, ...]:
     """Return the names, each once; those that cannot be names are reported."""
     names: dict[str, str] = {}
-    for value in reader.listed(document, "lore", ""):
+    for value in script.listed("lore"):
         if not isinstance(value, str):
-            reader.report("lore", f"must be a list of names in quotes, not of {kind_of(value)}.")
+            script.report("lore", f"must be a list of names in quotes, not of {kind_of(value)}.")
         elif not (name := clean_line(value)) or len(name) > LONGEST_NAME:
-            reader.report("lore", f"must have names of 1 to {LONGEST_NAME} characters.")
+            script.report("lore", f"must have names of 1 to {LONGEST_NAME} characters.")
         else:
             names.setdefault(name_key(name), name)
     if len(names) > MOST_BOOKS:
-        reader.report("lore", f"names {len(names)} lorebooks; a chapter has at most {MOST_BOOKS}.")
+        script.report("lore", f"names {len(names)} lorebooks; a chapter has at most {MOST_BOOKS}.")
     return tuple(names.values())

@@ -1,7 +1,7 @@
 """The prompts of a chapter script: the tables `[[prompt]]`."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from core.domain.audience import EVERYONE, Audience
@@ -80,101 +80,107 @@ def lines_of(prompts: Sequence[ScriptPrompt]) -> tuple[tuple[ScriptPrompt, ...],
     return tuple(map(tuple, lines))
 
 
-def read_prompts(
-    reader: FieldReader, tables: Sequence[Mapping[str, object]], cast: Mapping[Slot, str]
-) -> tuple[ScriptPrompt, ...]:
-    """Return the prompts of a script; what is wrong with them is reported to `reader`."""
-    slots = tuple(cast) or first_slots(1)
-    next_slot = slots[0]
-    prompts: list[ScriptPrompt] = []
-    line: list[ScriptPrompt] = []
-    """The prompts that the chapter, or the branch in which it goes on, has so far."""
-    before: dict[int, tuple[ScriptLine, ...]] = {}
+def read_prompts(script: FieldReader) -> tuple[ScriptPrompt, ...]:
+    """Return the prompts of a script; what is wrong with them is reported."""
+    line = _Line(tuple(script.cast) or first_slots(1))
+    prompts = tuple(map(line.read, script.tables("prompt") or []))
+    branches = sum(prompt.branch_at > 0 for prompt in prompts)
+    if branches > MOST_BRANCHES:
+        script.report(
+            "branch_at", f"occurs {branches} times; a script branches {MOST_BRANCHES} times at most."
+        )
+    return prompts
+
+
+@dataclass(slots=True)
+class _Line:
+    """The chapter as far as it is read, or the branch in which it goes on, and its `prompts`."""
+
+    slots: tuple[Slot, ...]
+    prompts: list[ScriptPrompt] = field(default_factory=list)
+    before: dict[int, tuple[ScriptLine, ...]] = field(default_factory=dict)
     """The lines before each prompt, by the number of the prompt."""
     present: Audience | None = None
     away: Away | None = None
-    branches = 0
-    for number, table in enumerate(tables, start=1):
-        owner = f"prompt {number}: "
-        reader.refuse_unknown(table, _KEYS, owner)
-        branch_at = _branch_at(reader, table, len(line), owner)
+
+    def read(self, reader: FieldReader) -> ScriptPrompt:
+        """Return the next prompt of the script, and go on after it."""
+        reader.refuse_unknown(_KEYS)
+        branch_at = _branch_at(reader, len(self.prompts))
         if branch_at:
-            branches += 1
-            line = line[:branch_at]
-            away = None if away is None else line[-1].away or NOBODY_AWAY
-            next_slot = speaker_after(line[-1].last, slots, away, branch_at + 1)
-            before = {index: lines for index, lines in before.items() if index <= branch_at + 1}
-            present = present and (line[-1].present or EVERYONE)
-        index = len(line) + 1
-        absences = read_absences(reader, table, cast, owner, index)
-        if absences is not None:
-            away = absences
-            next_slot = speaker_after(line[-1].last, slots, away, index) if line else _first(slots, away)
-        slot = reader.slot_of(table["to"], cast, f"{owner}to") if "to" in table else next_slot
-        slot = slot or next_slot
-        refuse_absent(reader, away, index, slot, cast, owner)
-        named = reader.characters(table, "present", cast, owner)
-        present = present if named is None else named
-        then = _then(reader, table, cast, owner, slot)
+            self._branch(branch_at)
+        index = len(self.prompts) + 1
+        absences = read_absences(reader, index)
+        self.away = self.away if absences is None else absences
+        slot = reader.slot_of("to", reader.table["to"]) if "to" in reader.table else None
+        slot = slot or self._next_speaker(index)
+        refuse_absent(reader, self.away, index, slot)
+        present = reader.characters("present")
+        self.present = self.present if present is None else present
+        then = _then(reader, slot)
         for other in then:
-            refuse_absent(reader, away, index, other, cast, owner)
-        here, absent = present, absent_at(away, index)
-        if present is not None and absent:
-            here = Audience.of(one for one in slots if one in present and one not in absent)
-        audience = read_hearers(reader, table, cast, owner, (slot, *then), here)
-        before[index] = (*before.get(index, ()), *read_lines(reader, table, owner, audience))
+            refuse_absent(reader, self.away, index, other)
+        audience = read_hearers(reader, (slot, *then), self._here(index))
+        self.before[index] = (*self.before.get(index, ()), *read_lines(reader, audience))
         prompt = ScriptPrompt(
             slot=slot,
-            text=reader.text(table, "text", f"{owner}text", Limits().prompt, is_required=True),
+            text=reader.text("text", Limits().prompt, is_required=True),
             index=index,
             then=then,
-            takes=reader.number(table, "takes", f"{owner}takes", (1, MOST_TAKES), 1),
-            is_undone=reader.switch(table, "undo", f"{owner}undo", is_on=False),
+            takes=reader.number("takes", (1, MOST_TAKES), 1),
+            is_undone=reader.switch("undo", is_on=False),
             branch_at=branch_at,
-            branch_title=_branch_title(reader, table, owner),
-            present=present,
-            away=away,
+            branch_title=_branch_title(reader),
+            present=self.present,
+            away=self.away,
             audience=audience,
-            lines=before[index],
+            lines=self.before[index],
         )
-        prompts.append(prompt)
         if not prompt.is_undone:
-            line.append(prompt)
-            next_slot = speaker_after(prompt.last, slots, away, index + 1)
-    if branches > MOST_BRANCHES:
-        reader.report(
-            "branch_at", f"occurs {branches} times; a script branches {MOST_BRANCHES} times at most."
-        )
-    return tuple(prompts)
+            self.prompts.append(prompt)
+        return prompt
+
+    def _branch(self, at: int) -> None:
+        """Go on after prompt `at`, in a branch."""
+        del self.prompts[at:]
+        self.before = {index: lines for index, lines in self.before.items() if index <= at + 1}
+        self.away = None if self.away is None else self.prompts[-1].away or NOBODY_AWAY
+        self.present = self.present and (self.prompts[-1].present or EVERYONE)
+
+    def _next_speaker(self, index: int) -> Slot:
+        """Return whom the rotation calls at a prompt."""
+        if self.prompts:
+            return speaker_after(self.prompts[-1].last, self.slots, self.away, index)
+        return next((slot for slot in self.slots if slot not in (self.away or ())), self.slots[0])
+
+    def _here(self, index: int) -> Audience | None:
+        """Return those who are in the scene; None if the script does not say who is present."""
+        absent = absent_at(self.away, index)
+        if self.present is None or not absent:
+            return self.present
+        return Audience.of(one for one in self.slots if one in self.present and one not in absent)
 
 
-def _first(slots: tuple[Slot, ...], away: Away) -> Slot:
-    return next((slot for slot in slots if slot not in away), slots[0])
-
-
-def _then(
-    reader: FieldReader, table: Mapping[str, object], cast: Mapping[Slot, str], owner: str, to: Slot
-) -> tuple[Slot, ...]:
+def _then(reader: FieldReader, to: Slot) -> tuple[Slot, ...]:
     """Return who answers after the character in `to`."""
-    named = [reader.slot_of(one, cast, f"{owner}then") for one in reader.listed(table, "then", owner)]
-    then = tuple(slot for slot in named if slot is not None)
+    then = tuple(reader.slots("then"))
     if len({to, *then}) <= len(then):
-        reader.report(f"{owner}then", "names a character twice, or the one that answers first.")
+        reader.report("then", "names a character twice, or the one that answers first.")
         return ()
     return then
 
 
-def _branch_at(reader: FieldReader, table: Mapping[str, object], played: int, owner: str) -> int:
-    if "branch_at" not in table:
+def _branch_at(reader: FieldReader, played: int) -> int:
+    if "branch_at" not in reader.table:
         return 0
     if not played:
-        reader.report(f"{owner}branch_at", "needs a prompt before it to branch at.")
+        reader.report("branch_at", "needs a prompt before it to branch at.")
         return 0
-    return reader.number(table, "branch_at", f"{owner}branch_at", (1, played), 0)
+    return reader.number("branch_at", (1, played), 0)
 
 
-def _branch_title(reader: FieldReader, table: Mapping[str, object], owner: str) -> str:
-    title = clean_line(reader.text(table, "branch_title", f"{owner}branch_title", LONGEST_TITLE))
-    if title and "branch_at" not in table:
-        reader.report(f"{owner}branch_title", "needs branch_at beside it.")
+def _branch_title(reader: FieldReader) -> str:
+    title = clean_line(reader.text("branch_title", LONGEST_TITLE))
+    if title and "branch_at" not in reader.table:
+        reader.report("branch_title", "needs branch_at beside it.")
     return title

@@ -1,7 +1,7 @@
 """The scene in a chapter script: lines before a prompt, hearers, `away`, `silence` and `[[secret]]`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from core.domain.audience import EVERYONE, NOBODY, Audience, audience_of
@@ -21,21 +21,17 @@ Away = Mapping[Slot, int]
 NOBODY_AWAY: Final[Away] = {}
 
 
-def read_absences(
-    reader: FieldReader, table: Mapping[str, object], cast: Mapping[Slot, str], owner: str, index: int
-) -> Away | None:
+def read_absences(reader: FieldReader, index: int) -> Away | None:
     """Return who is away from prompt `index` on; None where the prompt does not say."""
-    if "away" not in table:
+    if "away" not in reader.table:
         return None
-    stated = table["away"]
+    stated = reader.table["away"]
     if not isinstance(stated, dict):
-        reader.report(
-            f"{owner}away", f'must be a table such as {{"Joss" = {index + 3}}}, not {kind_of(stated)}.'
-        )
+        reader.report("away", f'must be a table such as {{"Joss" = {index + 3}}}, not {kind_of(stated)}.')
         return None
     away: dict[Slot, int] = {}
     for name, value in stated.items():
-        slot = reader.slot_of(int(name) if name in _DIGITS else name, cast, f"{owner}away")
+        slot = reader.slot_of("away", int(name) if name in _DIGITS else name)
         if slot is None:
             continue
         if value is True:
@@ -44,10 +40,10 @@ def read_absences(
             away[slot] = value
         else:
             reader.report(
-                f"{owner}away", f"must name a prompt from {index + 1:,} on for the return, or true for open."
+                "away", f"must name a prompt from {index + 1:,} on for the return, or true for open."
             )
-    if cast and set(away) >= set(cast):
-        reader.report(f"{owner}away", "names the whole cast; someone has to stay in the scene.")
+    if reader.cast and set(away) >= set(reader.cast):
+        reader.report("away", "names the whole cast; someone has to stay in the scene.")
     return away
 
 
@@ -62,22 +58,18 @@ def speaker_after(slot: Slot, slots: tuple[Slot, ...], away: Away | None, index:
     return slot_after(slot, tuple(one for one in slots if one not in absent) or slots)
 
 
-def refuse_absent(
-    reader: FieldReader, away: Away | None, index: int, slot: Slot, cast: Mapping[Slot, str], owner: str
-) -> None:
+def refuse_absent(reader: FieldReader, away: Away | None, index: int, slot: Slot) -> None:
     """Report a prompt to a character that is away."""
     if slot in absent_at(away, index):
-        reader.report(f"{owner}to", f"= {cast.get(slot, slot.default_name)} is away at prompt {index:,}.")
+        reader.report("to", f"= {reader.cast.get(slot, slot.default_name)} is away at prompt {index:,}.")
 
 
-def read_silence(
-    reader: FieldReader, document: Mapping[str, object], cast: Mapping[Slot, str]
-) -> Audience | None:
+def read_silence(script: FieldReader) -> Audience | None:
     """Return who may act without words or say nothing; None where the script does not say."""
-    stated = document.get("silence")
+    stated = script.table.get("silence")
     if isinstance(stated, bool):
         return EVERYONE if stated else NOBODY
-    return reader.characters(document, "silence", cast, "")
+    return script.characters("silence")
 
 
 _DIGITS: Final = tuple(str(int(slot)) for slot in Slot)
@@ -104,89 +96,71 @@ class ScriptLine:
     """Whether a new scene begins with it; the text may be empty then."""
 
 
-def read_hearers(
-    reader: FieldReader,
-    table: Mapping[str, object],
-    cast: Mapping[Slot, str],
-    owner: str,
-    called: Sequence[Slot],
-    present: Audience | None,
-) -> Audience | None:
+def read_hearers(reader: FieldReader, called: Sequence[Slot], present: Audience | None) -> Audience | None:
     """Return who hears a prompt and what is before it; None if the script does not say who is present."""
-    heard_by = reader.characters(table, "heard_by", cast, owner)
-    if reader.switch(table, "whisper", f"{owner}whisper", is_on=False):
-        if "heard_by" in table:
-            reader.report(f"{owner}whisper", "and heard_by exclude each other; keep one of them.")
+    heard_by = reader.characters("heard_by")
+    if reader.switch("whisper", is_on=False):
+        if "heard_by" in reader.table:
+            reader.report("whisper", "and heard_by exclude each other; keep one of them.")
         heard_by = NOBODY
     heard_by = present if heard_by is None else heard_by
-    return None if heard_by is None else audience_of((*heard_by, *called), cast)
+    return None if heard_by is None else audience_of((*heard_by, *called), reader.cast)
 
 
-def read_lines(
-    reader: FieldReader, table: Mapping[str, object], owner: str, audience: Audience | None
-) -> tuple[ScriptLine, ...]:
+def read_lines(reader: FieldReader, audience: Audience | None) -> tuple[ScriptLine, ...]:
     """Return the scene, the line and the roll before a prompt, in this order."""
     lines: list[ScriptLine] = []
-    if "scene" in table:
-        words = reader.text(table, "scene", f"{owner}scene", _LONGEST_SCENE).strip()
+    if "scene" in reader.table:
+        words = reader.text("scene", _LONGEST_SCENE).strip()
         lines.append(ScriptLine(words, is_roll=False, audience=audience, begins_scene=True))
-    if "line" in table:
-        text = reader.text(table, "line", f"{owner}line", Limits().prompt, is_required=True)
+    if "line" in reader.table:
+        text = reader.text("line", Limits().prompt, is_required=True)
         lines.append(ScriptLine(text, is_roll=False, audience=audience))
-    if "roll" in table:
-        notation = reader.text(table, "roll", f"{owner}roll", _LONGEST_ROLL, is_required=True)
+    if "roll" in reader.table:
+        notation = reader.text("roll", _LONGEST_ROLL, is_required=True)
         if 0 < len(notation) <= _LONGEST_ROLL:  # anything else is reported already
             try:
                 notation = read_dice(clean_line(notation)).notation
             except IllegalCommandError as error:
-                reader.report(f"{owner}roll:", error.message)
+                reader.report("roll:", error.message)
         lines.append(ScriptLine(notation, is_roll=True, audience=audience))
     return tuple(lines)
 
 
-def read_secrets(
-    reader: FieldReader, document: Mapping[str, object], cast: Mapping[Slot, str]
-) -> tuple[Secret, ...]:
-    """Return the secrets of a script; what is wrong with them is reported to `reader`."""
-    tables = reader.tables(document, "secret") or []
+def read_secrets(script: FieldReader) -> tuple[Secret, ...]:
+    """Return the secrets of a script; what is wrong with them is reported."""
+    tables = script.tables("secret") or []
     if len(tables) > MOST_SECRETS:
-        reader.report("[[secret]]", f"occurs {len(tables)} times; a chapter has at most {MOST_SECRETS}.")
+        script.report("[[secret]]", f"occurs {len(tables)} times; a chapter has at most {MOST_SECRETS}.")
         return ()
-    made = tuple(_secret(reader, table, number, cast) for number, table in enumerate(tables, start=1))
+    made = tuple(_secret(reader, number) for number, reader in enumerate(tables, start=1))
     length = sum(len(secret.text) for secret in made)
     if length > LONGEST_SECRETS:
-        reader.report(
+        script.report(
             "[[secret]]", f"has {length:,} characters in all together, and {LONGEST_SECRETS:,} fit."
         )
     return made
 
 
-def _secret(
-    reader: FieldReader, table: Mapping[str, object], number: int, cast: Mapping[Slot, str]
-) -> Secret:
-    owner = f"secret {number}: "
-    reader.refuse_unknown(table, _SECRET_KEYS, owner)
-    text = reader.text(table, "text", f"{owner}text", LONGEST_SECRET, is_required=True)
-    known_by = reader.characters(table, "known_by", cast, owner)
-    groups = reader.lines(table, "groups", owner)
+def _secret(reader: FieldReader, number: int) -> Secret:
+    table = reader.table
+    reader.refuse_unknown(_SECRET_KEYS)
+    text = reader.text("text", LONGEST_SECRET, is_required=True)
+    known_by = reader.characters("known_by")
+    groups = reader.lines("groups")
     if "groups" in table:
         groups = groups or (GENERAL,)
     for problem in problems_of_group_names(groups):
-        reader.report(f"{owner}groups:", problem)
+        reader.report("groups:", problem)
     if known_by is None and "groups" not in table:
-        reader.report(f"{owner}known_by", "is missing; [] is a secret that only the GM knows.")
-    reveal_to = reader.characters(table, "reveal_to", cast, owner)
+        reader.report("known_by", "is missing; [] is a secret that only the GM knows.")
+    reveal_to = reader.characters("reveal_to")
     if "reveal_to" in table and "reveal_at" not in table:
-        reader.report(f"{owner}reveal_to", "needs reveal_at beside it.")
+        reader.report("reveal_to", "needs reveal_at beside it.")
     if table.get("reveal_to") == []:
-        reader.report(f"{owner}reveal_to", "names no character; leave it out to reveal it to everyone.")
+        reader.report("reveal_to", "names no character; leave it out to reveal it to everyone.")
+    secret = Secret(number=number, text=text, known_by=known_by or NOBODY, groups=groups)
     if "reveal_at" not in table:
-        return Secret(number=number, text=text, known_by=known_by or NOBODY, groups=groups)
-    return Secret(
-        number=number,
-        text=text,
-        known_by=known_by or NOBODY,
-        groups=groups,
-        reveal_at=reader.number(table, "reveal_at", f"{owner}reveal_at", (1, LATEST_REVEAL), 1),
-        reveal_to=reveal_to or EVERYONE,
-    )
+        return secret
+    reveal_at = reader.number("reveal_at", (1, LATEST_REVEAL), 1)
+    return replace(secret, reveal_at=reveal_at, reveal_to=reveal_to or EVERYONE)

@@ -63,8 +63,11 @@ class CardFile:
         return next((file for file in files if file), self.charx.front or None)
 
 
-def read_card(content: bytes, name: str) -> CardFile:
-    """Return the card in a file; raise FileRefusedError with one sentence. `name` is for sentences only."""
+def read_card(content: bytes, name: str, document: JsonDocument | None = None) -> CardFile:
+    """Return the card in a file; raise FileRefusedError with one sentence. `name` is for sentences only.
+
+    `document` is the JSON of the file, where the caller has parsed it.
+    """
     what = clean_line(name) or "The card"
     if len(content) > LARGEST_FILE:
         raise FileRefusedError(f"{what} is larger than {LARGEST_FILE // 1024**2} MB.")
@@ -80,7 +83,8 @@ def read_card(content: bytes, name: str) -> CardFile:
     elif not content.strip(BLANK):
         raise FileRefusedError(f"{what} is empty.")
     else:
-        file = CardFile(what, CardFormat.JSON, _card_in(_payload(content, what), what), content)
+        document = _payload(content, what) if document is None else _object(document, what)
+        file = CardFile(what, CardFormat.JSON, _card_in(document, what), content)
     notes = [*file.notes, *_oddities(file.card)]
     return CardFile(what, file.format, file.card, content, tuple(notes), file.charx)
 

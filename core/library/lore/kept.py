@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
 
 from core.domain.ids import LorebookId
 from core.domain.session.limits import LONGEST_NAME
+from core.domain.session.profile import MOST_GROUPS
 from core.text.cleaning import clean_line, is_blank
-
-MOST_GROUPS: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

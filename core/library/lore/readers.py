@@ -106,7 +106,7 @@ def risu_entries(
         )
 
 
-V3_SPEC: Final = "lorebook_v3"
+LOREBOOK_SPEC: Final = "lorebook_v3"
 SILLY_TAVERN: Final = ("position", "display_index", "exclude_recursion", "selectiveLogic", "useProbability")
 """Extensions of an entry by which one of SillyTavern is known: there, slashes alone make an expression."""
 Places = list[tuple[str | int, Mapping[str, Any]]]
@@ -151,7 +151,7 @@ def _format_of(value: Any) -> tuple[LoreFormat, Path] | None:
     if not isinstance(value, dict):
         return None
     data = value.get("data")
-    if value.get("spec") == V3_SPEC and isinstance(data, dict):
+    if value.get("spec") == LOREBOOK_SPEC and isinstance(data, dict):
         return LoreFormat.LOREBOOK_V3, ("data",)
     if isinstance(data, list) and (value.get("type") == "risu" or _any_has(data, "insertorder")):
         return LoreFormat.RISU, ("data",)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from core.library.json_document import JsonDocument, Path
 from core.library.lore.book import Lorebook, LoreEntry, LoreFormat, LoreSource
 from core.library.lore.fields import BOOK_ROWS, WORLD_ROWS, Row, all_places, changed_places, has
-from core.library.lore.readers import SILLY_TAVERN, V3_SPEC, book_at
+from core.library.lore.readers import LOREBOOK_SPEC, SILLY_TAVERN, book_at
 
 WRITTEN: Final = (LoreFormat.CHARACTER_BOOK, LoreFormat.LOREBOOK_V3, LoreFormat.WORLD_INFO)
 _ROWS: Final = {
@@ -42,7 +42,7 @@ def write_lorebook(book: Lorebook, format_: LoreFormat) -> JsonDocument:
             return changed_in(source, book)
     value = _built(book, format_)
     if format_ is LoreFormat.LOREBOOK_V3:
-        value = {"spec": V3_SPEC, "data": value}
+        value = {"spec": LOREBOOK_SPEC, "data": value}
     return JsonDocument(json.dumps(value, ensure_ascii=_has_surrogates(value)))
 
 

@@ -3,15 +3,14 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from datetime import datetime
 from itertools import combinations
 from typing import Any, Final, TypeVar
 
-from core.domain.ids import ProposalId, SessionId, new_uuid
-from core.domain.proposal import Occasion, Proposal, ProposedPart, Record
-from core.library.characters.character import LibraryCharacter, Topic, Trait, record_of
+from core.domain.proposal import Occasion, Proposal, ProposedPart
+from core.library.characters.character import Topic, Trait, record_of
 from core.library.characters.checks import LONGEST_TEXT
 from core.library.proposals.exposure import after_mentions, faded, mentions
+from core.library.proposals.making import ProposalMaker
 from core.library.proposals.taking import change_of
 from core.text.analysis.repetition import words_of
 from core.text.letters import LETTER
@@ -86,71 +85,38 @@ def _similarity(one: _Signs, other: _Signs) -> float:
     return 2 * len(runs & others) / (len(runs) + len(others)) if runs and others else 0.0
 
 
-def of_exposure(
-    character: LibraryCharacter, texts: Sequence[str], session_id: SessionId, now: datetime
-) -> Iterator[Proposal]:
+def of_exposure(maker: ProposalMaker, texts: Sequence[str]) -> Iterator[Proposal]:
     """Yield a higher exposure for each topic that the texts mention."""
+    character = maker.character
     for topic in character.topics:
         count = mentions(topic, texts)
         exposure = after_mentions(topic.exposure_now, count)
         if count and exposure != topic.exposure_now:
             why = f"The chapter mentions it in {count:,} of {character.name}'s prompts and replies."
             before, after = change_of(topic, exposure_now=exposure)
-            made = (ProposedPart.TOPIC, (before,), after, why, Occasion.EXPOSURE)
-            yield _proposed(character, *made, session_id, now)
+            yield maker.made(ProposedPart.TOPIC, (before,), (after,), why, Occasion.EXPOSURE)
 
 
-def of_fading(
-    character: LibraryCharacter, texts: Sequence[str], session_id: SessionId, now: datetime
-) -> Iterator[Proposal]:
+def of_fading(maker: ProposalMaker, texts: Sequence[str]) -> Iterator[Proposal]:
     """Yield a lower exposure for each topic that the texts do not mention."""
+    character = maker.character
     for topic in character.topics:
         exposure = faded(topic.exposure_now)
         if exposure != topic.exposure_now and not mentions(topic, texts):
             why = f"None of {character.name}'s prompts and replies in the chapter mentions it."
             before, after = change_of(topic, exposure_now=exposure)
-            made = (ProposedPart.TOPIC, (before,), after, why, Occasion.FADE)
-            yield _proposed(character, *made, session_id, now)
+            yield maker.made(ProposedPart.TOPIC, (before,), (after,), why, Occasion.FADE)
 
 
-def of_merging(character: LibraryCharacter, session_id: SessionId, now: datetime) -> Iterator[Proposal]:
+def of_merging(maker: ProposalMaker) -> Iterator[Proposal]:
     """Yield one trait or topic in the place of each two that say the same."""
-    yield from _merged(character, ProposedPart.TRAIT, character.traits, session_id, now)
-    yield from _merged(character, ProposedPart.TOPIC, character.topics, session_id, now)
+    yield from _merged(maker, ProposedPart.TRAIT, maker.character.traits)
+    yield from _merged(maker, ProposedPart.TOPIC, maker.character.topics)
 
 
-def _merged(
-    character: LibraryCharacter,
-    part: ProposedPart,
-    items: Sequence[Item],
-    session_id: SessionId,
-    now: datetime,
-) -> Iterator[Proposal]:
+def _merged(maker: ProposalMaker, part: ProposedPart, items: Sequence[Item]) -> Iterator[Proposal]:
     for one, other in duplicates(items):
         if (made := merged(one, other)) is not None:
             why = f"“{one.name}” and “{other.name}” say the same in almost the same words."
             before = (record_of(one), record_of(other))
-            yield _proposed(character, part, before, record_of(made), why, Occasion.MERGE, session_id, now)
-
-
-def _proposed(
-    character: LibraryCharacter,
-    part: ProposedPart,
-    before: tuple[Record, ...],
-    after: Record,
-    why: str,
-    occasion: Occasion,
-    session_id: SessionId,
-    now: datetime,
-) -> Proposal:
-    return Proposal(
-        id=ProposalId(new_uuid()),
-        character_id=character.id,
-        part=part,
-        before=before,
-        after=(after,),
-        why=why,
-        occasion=occasion,
-        session_id=session_id,
-        created_at=now,
-    )
+            yield maker.made(part, before, (record_of(made),), why, Occasion.MERGE)

@@ -23,7 +23,7 @@ _MOST_SUPERSEDED = 20
 NOT_PROVED = "No line of the story is named as proof: you wrote it."
 
 
-def passages_of(
+def passages_of_item(
     item: Item,
     history: Sequence[Item],
     access: ItemAccess | None,

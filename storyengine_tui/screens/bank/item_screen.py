@@ -17,7 +17,7 @@ from core.domain.session.session import Session
 from core.engine.services.bank.bank import Bank
 from core.engine.services.bank.provenance import provenance_of
 from core.text.cleaning import clean_line
-from storyengine_tui.screens.bank.item_details import NOT_PROVED, evidence_line, passages_of
+from storyengine_tui.screens.bank.item_details import NOT_PROVED, evidence_line, passages_of_item
 from storyengine_tui.screens.shared.text_screen import TextScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 from storyengine_tui.widgets.reading.memory_outline import Passage
@@ -74,7 +74,7 @@ class ItemScreen(TextScreen[Evidence]):
         accesses = await self._bank.accesses()
         others = await self._bank.chapter_of(self._item)
         counts = not self._item.is_out or await self._bank.counts(self._item)
-        return passages_of(
+        return passages_of_item(
             self._item,
             history,
             accesses.get(self._item.id),

@@ -19,6 +19,7 @@ from core.exchange.arrivals import (
     dropped_paths,
 )
 from core.exchange.session_export import SessionBody, from_json, to_json
+from core.library.json_document import decoded
 from core.library.refusal import FileRefusedError
 from tests.core.library.cards.card_samples import V1, V2, V3, packed, picture, t_ext, text_of
 
@@ -154,6 +155,25 @@ def test_a_chapter_that_was_cut_off_or_changed_is_refused_by_its_name() -> None:
         with pytest.raises(FileRefusedError, match=r"^a\.json: ") as refused:
             arrived(broken)
         assert said in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("content", "prefers_lore"),
+    [(text_of(V2), False), (text_of(V2), True), (json.dumps(WORLD).encode(), False)],
+    ids=["card", "lorebook of a card", "lorebook"],
+)
+def test_a_file_of_json_is_parsed_once(
+    content: bytes, prefers_lore: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+
+    def decoded_once(text: bytes, what: str) -> str:
+        parsed.append(what)
+        return decoded(text, what)
+
+    monkeypatch.setattr("core.library.json_document.decoded", decoded_once)
+    arrived(content, prefers_lore=prefers_lore)
+    assert len(parsed) == 1
 
 
 def test_of_a_card_with_a_lorebook_the_list_of_lorebooks_gets_the_lorebook() -> None:

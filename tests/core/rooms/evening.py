@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from core.domain.requests.request import BackgroundRequest
 from core.domain.slot import Slot
@@ -50,7 +51,7 @@ async def evening(
     *entries: Entry, slots: tuple[Slot, ...] = (Slot.RED,), most: int = 2
 ) -> AsyncIterator[Evening]:
     scene, hours = room(*entries), IdleHours()
-    scene.options = {"idle_clock": hours.clock, "afterthoughts": most}
+    scene.play = replace(scene.play, idle_clock=hours.clock, afterthoughts=most)
     async with scene.opened() as session:
         if slots:
             await session.afterthoughts.choose_speakers(slots)

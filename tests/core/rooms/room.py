@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from core.config.models.assignments import defaults_for
+from core.domain.clock import Clock, utc_now
 from core.engine.engine import Engine
+from core.engine.engine_settings import CallRules
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification
+from core.gateway.embedding_service import EmbeddingPlan
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Script
 from core.storage.snapshot import Snapshot
@@ -22,10 +25,10 @@ class Room:
     """An engine on a store in memory, and everything that its session has said."""
 
     def __init__(self, snapshot: Snapshot, *entries: Entry, backoff: float = 3_600.0) -> None:
-        self.waits = waiting(backoff)
+        self.rules, self.play = CallRules(), waiting(backoff)
         self.choices = defaults_for("scripted")
-        self.options: dict[str, Any] = {}
-        """Further arguments of the engine."""
+        self.embedding: EmbeddingPlan | None = None
+        self.clock: Clock = utc_now
         self.store = FaultyStore(snapshot)
         self.provider = ScriptedProvider(Script(reply=entries))
         self.notifications: list[Notification] = []
@@ -37,8 +40,10 @@ class Room:
             self.provider,
             self.choices,
             label="here",
-            backoffs=self.waits,
-            **self.options,
+            rules=self.rules,
+            play=self.play,
+            embedding=self.embedding,
+            clock=self.clock,
         )
 
     @asynccontextmanager

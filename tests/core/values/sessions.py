@@ -22,6 +22,8 @@ from core.domain.slot import Slot, first_slots
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.domain.story.transcript import render_events
+from core.engine.engine_settings import PlaySettings
+from core.engine.services.speaking.afterthoughts import IdleClock
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SESSION_ID = SessionId(UUID(int=1))
@@ -207,11 +209,14 @@ def known(
     return known_to(Cast(mine, tab1)[slot], Story(mine, blocks, recent))
 
 
-def waiting(seconds: float, *, background: float = 2.0, tries: int = 5) -> Backoffs:
+def waiting(
+    seconds: float, *, background: float = 2.0, tries: int = 5, idle_clock: IdleClock | None = None
+) -> PlaySettings:
     """Waits before automatic retries: of a summary, and of work beside the play with so many tries."""
-    return Backoffs.of(
+    backoffs = Backoffs.of(
         summary_first=seconds, summary_tries=20, background_first=background, background_tries=tries
     )
+    return PlaySettings(backoffs, idle_clock=idle_clock or IdleClock())
 
 
 def narrative_of(

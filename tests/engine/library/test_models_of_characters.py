@@ -37,7 +37,7 @@ async def chapter(
     """Have a locked chapter open, beside whose own service there is the account `near`."""
     lanes = {"near": Lane.to(near or Recorder())}
     choices = choose_models(OWN, ACCOUNTS)
-    engine = Engine(store, Recorder(), choices, label="here", lanes=lanes, backoffs=waiting(3600.0))
+    engine = Engine(store, Recorder(), choices, label="here", lanes=lanes, play=waiting(3600.0))
     session = await engine.open(await create(store))
     try:
         edit = Tab1Edit(world="A sea.", chapter="Dark.", character_count=3, profiles=profiles)

@@ -160,13 +160,13 @@ async def test_work_that_runs_when_the_chapter_is_closed_is_done_when_it_is_open
 
 
 async def test_work_is_tried_again_by_itself_and_is_dead_after_its_tries(store: PostgresStore) -> None:
-    engine_wait = waiting(3600.0, background=0.001, tries=3)
+    soon = waiting(3600.0, background=0.001, tries=3)
     session_id = await create(store)
     async with window(store, session_id=session_id) as session:
         await set_up(session)
         await done(session, await session.lock())
     broken = scripted(failing(RequestKind.REPLY, Fault.SERVER_ERROR, times=None))
-    session = await Engine(store, broken, CHOICES, label="here", backoffs=engine_wait).open(session_id)
+    session = await Engine(store, broken, CHOICES, label="here", play=soon).open(session_id)
     async with listening(session) as ears:
         request_id = await add(session)
         failed = await ears.hear(RequestFailed, lambda notice: notice.request.id == request_id)

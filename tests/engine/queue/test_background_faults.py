@@ -77,7 +77,7 @@ async def test_a_call_that_only_waited_for_its_place_leaves_no_record(store: Pos
     session_id = await playable(store)
     model = GatedModel(when=says("And you?"))
     lanes = {"work": Lane(lambda: model, concurrency=1)}
-    engine = Engine(store, scripted(), AT_WORK, label="here", lanes=lanes, backoffs=waiting(3600.0))
+    engine = Engine(store, scripted(), AT_WORK, label="here", lanes=lanes, play=waiting(3600.0))
     session = await engine.open(session_id)
     async with listening(session) as ears:
         await session.submit_prompt(Slot.RED, "And you?")

@@ -96,7 +96,7 @@ async def a_window(
         lanes = {} if places is None else {"work": Lane(lambda: model, concurrency=places)}
         choices = CHOICES if places is None else AT_WORK
         own = model if places is None else scripted()
-        engine = Engine(store, own, choices, label=label, lanes=lanes, backoffs=waiting(3600.0))
+        engine = Engine(store, own, choices, label=label, lanes=lanes, play=waiting(3600.0))
         session = await engine.open(session_id)
         async with listening(session) as ears:
             try:

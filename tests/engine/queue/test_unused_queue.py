@@ -65,7 +65,7 @@ async def at_an_account(store: PostgresStore, **limits: int) -> AsyncIterator[Se
         session_id = made.id
     choices = ModelAssignments({role: replace(choice, account="work") for role, choice in CHOICES.items()})
     lanes = {"work": Lane(scripted, **limits)}
-    engine = Engine(store, scripted(), choices, label="here", lanes=lanes, backoffs=waiting(3600.0))
+    engine = Engine(store, scripted(), choices, label="here", lanes=lanes, play=waiting(3600.0))
     session = await engine.open(session_id)
     try:
         yield session

@@ -66,6 +66,26 @@ def with_other_rule(file: Path) -> Path:
     return copy
 
 
+@pytest.mark.usefixtures("locked")
+async def test_a_file_system_without_links_gets_a_backup_and_keeps_a_file_that_was_made_meanwhile(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free, taken = tmp_path / "free.dump", tmp_path / "taken.dump"
+
+    def no_links(_: Path, target: Path) -> None:
+        if target == taken:
+            target.write_bytes(b"of another window")
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    await backup(url, free)
+    assert await check_backup(url, free) == "public"
+    with pytest.raises(StoryEngineError, match="already; nothing was written"):
+        await backup(url, taken)
+    assert taken.read_bytes() == b"of another window"
+    assert sorted(os.listdir(tmp_path)) == ["free.dump", "taken.dump"]
+
+
 async def test_a_backup_restores_into_an_empty_database(
     store: PostgresStore, file: Path, empty_url: str, locked: tuple[Session, Lease]
 ) -> None:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def lose_answer(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return what lets the connection fail at the next commit, once that is made or before it."""
-    dialect = store._pool.engine.sync_engine.dialect
+    dialect = store._database.pool.engine.sync_engine.dialect
     commit = dialect.do_commit
 
     def lose(*, is_stored: bool = True) -> None:

@@ -192,7 +192,7 @@ def install(reaper: Reaper) -> None:
     seams.around(PostgresQueue, "leave_place", "place left")
     seams.around(db.writes.writer_lock.WriterLease, "aclose", "writer's lock given back")
     seams.around_plain(core.exchange.chapter_file, "write_new", "chapter file written")
-    seams.around_plain(core.exchange.chapter_file, "_move_to_free_name", "chapter file named")
+    seams.around_plain(core.exchange.chapter_file, "move_to_free_name", "chapter file named")
     confirm_texts(seams)
     _install_library(seams)
     _install_bank(reaper, seams)
@@ -337,7 +337,7 @@ def _install_backup(reaper: Reaper, seams: Seams) -> None:
         return output
 
     db.backups.client_programs.run = run
-    for name, step in (("_flush", "backup flushed"), ("_name", "backup named")):
+    for name, step in (("_flush", "backup flushed"), ("move_to_free_name", "backup named")):
         seams.around_plain(db.backups.dump, name, step)
     seams.around(db.backups.dump, "upgrade", "restored schema brought up to date")
 

@@ -274,14 +274,14 @@ async def main(orders: Orders) -> int:
     async def sleep(seconds: float) -> None:
         await asyncio.sleep(seconds / FASTER)
 
+    idle_clock = IdleClock(now=lambda: time.monotonic() * FASTER, sleep=sleep)
     engine = Engine(
         store,
         ScriptedProvider(),
         choices,
         label=orders.label,
         lanes={ACCOUNT: Lane(lambda: model, concurrency=orders.places)},
-        backoffs=waiting(0.02, background=0.02, tries=3),
-        idle_clock=IdleClock(now=lambda: time.monotonic() * FASTER, sleep=sleep),
+        play=waiting(0.02, background=0.02, tries=3, idle_clock=idle_clock),
     )
     leaving = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, leaving.set)

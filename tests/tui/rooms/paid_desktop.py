@@ -9,6 +9,7 @@ from core.config.consent import Consent
 from core.config.models.assignments import defaults_for
 from core.domain.requests.cost import UnitPrices
 from core.engine.engine import Engine
+from core.engine.engine_settings import CallRules
 from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook
 from core.providers.base import Completion, ModelRequest, TextDelta
@@ -58,10 +59,8 @@ class PaidDesktop(Desktop):
             defaults_for("scripted"),
             label=label,
             clock=self.clock,
-            consent=Consent((ADDRESS,), self.paths.consent_file),
-            prices=self.prices,
-            ceilings=self.ceilings,
-            backoffs=waiting(self.backoff),
+            rules=CallRules(Consent((ADDRESS,), self.paths.consent_file), self.prices, self.ceilings),
+            play=waiting(self.backoff),
         )
         try:
             yield engine

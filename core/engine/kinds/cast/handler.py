@@ -124,7 +124,7 @@ class CastHandler(BackgroundHandler[ProposalsMade]):
         if character is None:
             return NO_PROPOSALS, CallRecords()
         choice = job.calls.choices[AgentRole.CONTEXT_SUMMARY]
-        maker = Maker(character, request.session_id, request.id, request.updated_at)
+        maker = Maker(character, request.session_id, request.updated_at, request.id)
         match work.question:
             case Question.GAPS:
                 return await _gaps(job, choice, maker)

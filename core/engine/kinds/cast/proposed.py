@@ -2,31 +2,23 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
 from typing import Any
 
 from core.agents.proposals.asking import About
 from core.agents.proposals.reading import FoundChange, FoundGaps, Value
-from core.domain.ids import ProposalId, RequestId, SessionId, new_uuid
 from core.domain.proposal import LONGEST_WHY, TEXT, Occasion, Proposal, ProposedPart, Record
-from core.library.characters.character import LibraryCharacter, Topic, Trait, record_of
+from core.library.characters.character import Topic, Trait, record_of
 from core.library.characters.checks import LONGEST_TEXT
+from core.library.proposals.making import ProposalMaker, Records
 from core.library.proposals.taking import change_of, fits, identity_mark
 from core.text.cleaning import is_blank
 from core.text.graphemes import head
 from core.text.name_list import name_key
 
-Records = tuple[Record, ...]
-
 
 @dataclass(frozen=True, slots=True)
-class Maker:
-    """Makes proposals for one character, of one request."""
-
-    character: LibraryCharacter
-    session_id: SessionId
-    request_id: RequestId
-    now: datetime
+class Maker(ProposalMaker):
+    """Makes proposals of an answer."""
 
     def of_gaps(self, found: FoundGaps) -> Iterator[Proposal]:
         """Yield what fills the gaps; what the GM has written is not touched."""
@@ -37,7 +29,7 @@ class Maker:
             for values in items:
                 record = record_of(_new(part, values))
                 why = f"The character had fewer than three {part.value}s."
-                yield self._made(part, (), (record,), why, Occasion.GAPS)
+                yield self.made(part, (), (record,), why, Occasion.GAPS)
 
     def of_changes(self, found: FoundChange) -> Iterator[Proposal]:
         """Yield the proposal of a change in a chapter, if it says anything new."""
@@ -48,14 +40,14 @@ class Maker:
                 is_new = found.text != self.character.short_description
             case About.IDENTITY:
                 before = identity_mark(self.character.identity)
-                made = self._made(
+                made = self.made(
                     ProposedPart.IDENTITY, (before,), ({TEXT: found.text},), why, Occasion.CHAPTER
                 )
                 is_new = found.text not in self.character.identity
             case About.TRAIT | About.TOPIC:
                 part = ProposedPart(found.about.value)
                 before_after = self._changed(part, found)
-                made = self._made(part, *before_after, why, Occasion.CHAPTER)
+                made = self.made(part, *before_after, why, Occasion.CHAPTER)
                 is_new = not is_blank(found.name) and before_after[0] != before_after[1]
         if is_new and fits(self.character, made):
             yield replace(made, prompt_index=found.prompt_index)
@@ -70,11 +62,11 @@ class Maker:
             if len(approach) <= LONGEST_TEXT:
                 before, after = change_of(topic, approach=approach)
                 why = "The character wants to speak about it, and has not for long."
-                yield self._made(ProposedPart.TOPIC, (before,), (after,), why, Occasion.NEGLECT)
+                yield self.made(ProposedPart.TOPIC, (before,), (after,), why, Occasion.NEGLECT)
 
     def _short(self, text: str, why: str, occasion: Occasion) -> Proposal:
         before: Record = {TEXT: self.character.short_description}
-        return self._made(ProposedPart.SHORT_DESCRIPTION, (before,), ({TEXT: text},), why, occasion)
+        return self.made(ProposedPart.SHORT_DESCRIPTION, (before,), ({TEXT: text},), why, occasion)
 
     def _changed(self, part: ProposedPart, found: FoundChange) -> tuple[Records, Records]:
         """Return the records of a trait or a topic that changes, or of a new one."""
@@ -90,22 +82,6 @@ class Maker:
         changed = {key: value for key, value in values.items() if getattr(known, key) != value}
         before, after = change_of(known, **changed)
         return (before,), (after,)
-
-    def _made(
-        self, part: ProposedPart, before: Records, after: Records, why: str, occasion: Occasion
-    ) -> Proposal:
-        return Proposal(
-            id=ProposalId(new_uuid()),
-            character_id=self.character.id,
-            part=part,
-            before=before,
-            after=after,
-            why=why,
-            occasion=occasion,
-            session_id=self.session_id,
-            request_id=self.request_id,
-            created_at=self.now,
-        )
 
 
 def _new(part: ProposedPart, values: Mapping[str, Value]) -> Trait | Topic:

@@ -36,9 +36,6 @@ class IdleClock:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
-IDLE_CLOCK: Final = IdleClock()
-
-
 @dataclass(eq=False)
 class Afterthoughts:
     """The afterthoughts of an open session; without a character that may add something it does nothing.

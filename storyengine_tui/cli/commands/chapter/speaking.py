@@ -12,7 +12,7 @@ from core.engine.scene import staging
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.numbers import counted
-from storyengine_tui.bootstrap import hint_rules, running_catalog
+from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import (
     SessionArgument,
     away_line,
@@ -93,7 +93,7 @@ async def hint(
 ) -> None:
     """Say which characters of a chapter were silent for long; with a number, point them out on tab 2."""
     configuration = await unlocked()
-    rules = hint_rules(configuration.settings)
+    rules = configuration.play.hints
     async with running_catalog(configuration) as catalog:
         closed = catalog.closed(await find_session(catalog, session))
         if prompts is not None:

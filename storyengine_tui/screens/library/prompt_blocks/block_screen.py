@@ -19,7 +19,7 @@ from core.domain.session.prompt_block import (
 from core.domain.session.state_machine import Command
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.library.prompt_blocks.conditions import AGENT_NAMES, TypedBlock, called
+from storyengine_tui.screens.library.prompt_blocks.conditions import NAMES_IN_CONDITIONS, TypedBlock, called
 from storyengine_tui.screens.shared.autosaved_screen import AutosavedScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, Tone
@@ -98,7 +98,7 @@ class BlockScreen(AutosavedScreen):
         cast = ", ".join(called(session).values())
         return (
             ("Characters", typed.characters, f"all, and other agents; or some of {cast}", "characters"),
-            ("Agents", typed.agents, f"all; or some of {', '.join(AGENT_NAMES.values())}", "agents"),
+            ("Agents", typed.agents, f"all; or some of {', '.join(NAMES_IN_CONDITIONS.values())}", "agents"),
             ("Variants", typed.variants, f"all; or some of {', '.join(blocks.all_variants)}", "variants"),
         )
 

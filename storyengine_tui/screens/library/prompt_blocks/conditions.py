@@ -19,13 +19,13 @@ from core.domain.slot import Slot
 from core.text.cleaning import clean_line
 from core.text.numbers import read_count
 
-AGENT_NAMES: Final[Mapping[AgentRole, str]] = {
+NAMES_IN_CONDITIONS: Final[Mapping[AgentRole, str]] = {
     AgentRole.CHARACTER: "characters",
     AgentRole.NARRATIVE: "narrative",
     AgentRole.CONTEXT_SUMMARY: "summary",
     AgentRole.WORLD_LOCK: "lock",
 }
-"""Names of the agents in a condition."""
+"""Names of the agents, as a condition has them."""
 
 _COMMA: Final = re.compile("[,，、،]")
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class TypedBlock:
             place=block.place,
             variants=", ".join(block.variants),
             characters=", ".join(called(session).get(slot, str(slot.value)) for slot in block.slots),
-            agents=", ".join(AGENT_NAMES[role] for role in block.roles),
+            agents=", ".join(NAMES_IN_CONDITIONS[role] for role in block.roles),
             text=block.text,
         )
 
@@ -80,7 +80,7 @@ class TypedBlock:
         others = {name: slot for name, slot in other_names.items() if name not in cast}
         numbers = {**others, **{str(slot.value): slot for slot in Slot}}
         slots = _listed(self.characters, cast, "character", problems, numbers)
-        known_roles = {name: role for role, name in AGENT_NAMES.items()}
+        known_roles = {name: role for role, name in NAMES_IN_CONDITIONS.items()}
         roles = _listed(self.agents, known_roles, "agent", problems)
         made = replace(
             block,
@@ -127,7 +127,7 @@ def used_for(block: PromptBlock, session: Session) -> str:
     """Return when a block is used, in few words."""
     conditions: Sequence[str] = (
         ", ".join(session.name_of(slot) for slot in block.slots),
-        ", ".join(AGENT_NAMES[role] for role in block.roles),
+        ", ".join(NAMES_IN_CONDITIONS[role] for role in block.roles),
         ", ".join(block.variants),
     )
     return " · ".join(condition for condition in conditions if condition) or "always"

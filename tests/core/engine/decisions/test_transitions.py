@@ -333,6 +333,8 @@ def test_a_first_wait_below_a_second_is_kept() -> None:
     simulation.play(7, with_summaries=False)
     request = simulation.begin()
     failed = failure(ErrorCode.LLM_TIMEOUT)
-    changes = settle(simulation.snapshot, request, failed, CallRecords(), simulation.now, waiting(0.25))
+    changes = settle(
+        simulation.snapshot, request, failed, CallRecords(), simulation.now, waiting(0.25).backoffs
+    )
     [settled] = [one for one in changes.requests if one.id == request.id]
     assert settled.retry_after == simulation.now + timedelta(seconds=0.25)

@@ -177,7 +177,7 @@ async def test_what_means_the_same_as_what_was_rejected_before_is_rejected_too()
     made = room(scan(facts=[other_words]))
     choice = choose_embedding(EmbeddingSettings(), accounts_of(ProfileSettings(provider="scripted")))
     assert choice is not None
-    made.options = {"embedding": EmbeddingPlan(choice, Alike)}
+    made.embedding = EmbeddingPlan(choice, Alike)
     async with second_chapter(made, replace(KEY, validation=Validation.REJECTED)) as (session, _):
         await play(session, "1?", "2?", "3?")
         await read(session)

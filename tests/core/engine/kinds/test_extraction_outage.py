@@ -21,7 +21,7 @@ async def test_a_database_that_cannot_be_read_for_a_moment_needs_no_retry_of_the
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = room(scan(facts=[fact()]))
-    made.waits = waiting(3_600.0, background=0.0)
+    made.play = waiting(3_600.0, background=0.0)
     behind, is_away = made.store.bank.taken_out, True
 
     async def taken_out(session_id: SessionId) -> Sequence[Item]:

@@ -38,7 +38,7 @@ async def test_a_reading_that_a_crash_cut_short_before_the_bank_was_switched_off
         await made.heard(CallStarted, lambda call: is_extraction(call.request))
         await _end_as_killed_while_reading(session)
     made.provider = room(scan(facts=[fact()])).provider
-    engine = Engine(made.store, made.provider, made.choices, label="command", backoffs=made.waits)
+    engine = Engine(made.store, made.provider, made.choices, label="command", play=made.play)
     await engine.closed(session.id).keep_bank(is_on=False)
     async with made.opened() as session:
         await read(session)

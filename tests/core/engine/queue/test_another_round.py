@@ -96,7 +96,7 @@ def test_vectors_whose_tries_are_used_up_are_asked_for_again_by_the_next_item() 
 
 async def test_a_part_that_could_not_be_read_has_its_tries_again_at_each_opening_and_no_more() -> None:
     made = room(answer("bank_scan", fault=Fault.SERVER_ERROR, times=2 * TRIES), scan(facts=[fact()]))
-    made.waits = waiting(3_600.0, background=0.0, tries=TRIES)
+    made.play = waiting(3_600.0, background=0.0, tries=TRIES)
     async with made.opened() as session:
         await play(session, "1?", "2?", "3?")
         await read(session)
@@ -114,7 +114,7 @@ async def test_a_part_that_could_not_be_read_has_its_tries_again_at_each_opening
 
 async def test_a_chapter_opens_where_the_next_round_cannot_be_stored() -> None:
     made = room(answer("bank_scan", fault=Fault.SERVER_ERROR, times=TRIES), scan(facts=[fact()]))
-    made.waits = waiting(3_600.0, background=0.0, tries=TRIES)
+    made.play = waiting(3_600.0, background=0.0, tries=TRIES)
     async with made.opened() as session:
         await play(session, "1?", "2?", "3?")
         await read(session)
@@ -144,8 +144,8 @@ def meaningful() -> Room:
     made = room(scan())
     choice = choose_embedding(EmbeddingSettings(), accounts_of(ProfileSettings(provider="scripted")))
     assert choice is not None
-    made.options = {"embedding": EmbeddingPlan(choice, Away)}
-    made.waits = waiting(3_600.0, background=0.0, tries=TRIES)
+    made.embedding = EmbeddingPlan(choice, Away)
+    made.play = waiting(3_600.0, background=0.0, tries=TRIES)
     Away.is_away = True
     return made
 

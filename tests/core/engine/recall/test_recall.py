@@ -62,7 +62,7 @@ def keeping(*entries: Entry, is_kept: bool = True, makes_vectors: bool = False) 
     if makes_vectors:
         choice = choose_embedding(EmbeddingSettings(), accounts_of(ProfileSettings(provider="scripted")))
         assert choice is not None
-        scene.options = {"embedding": EmbeddingPlan(choice, ScriptedEmbedder)}
+        scene.embedding = EmbeddingPlan(choice, ScriptedEmbedder)
     return scene
 
 
@@ -261,7 +261,7 @@ async def test_an_embedding_that_fails_is_tried_again_and_keeps_what_it_made() -
     scene = keeping()
     choice = choose_embedding(EmbeddingSettings(batch=1), accounts_of(ProfileSettings(provider="scripted")))
     assert choice is not None
-    scene.options = {"embedding": EmbeddingPlan(choice, Breaking)}
+    scene.embedding = EmbeddingPlan(choice, Breaking)
     async with played(scene, *(fact(number, prompt_index=1) for number in range(1, 4))) as session:
         await settled(session)
         scene.store.bank.vectors.clear()
@@ -300,7 +300,7 @@ async def test_an_embedding_that_is_put_back_after_a_call_counts_the_try_that_ha
     scene = keeping()
     choice = choose_embedding(EmbeddingSettings(batch=1), accounts_of(ProfileSettings(provider="scripted")))
     assert choice is not None
-    scene.options = {"embedding": EmbeddingPlan(choice, Hanging)}
+    scene.embedding = EmbeddingPlan(choice, Hanging)
     Hanging.is_asked, Hanging.calls, Hanging.hangs_at = asyncio.Event(), 0, 0
     async with played(scene, *(fact(number, prompt_index=1) for number in range(1, 4))) as session:
         await settled(session)

@@ -1,5 +1,6 @@
 """At a ceiling, one part of a long chapter is refused for its memory bank, and the others wait for it."""
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -9,6 +10,7 @@ from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, SessionLockedError
 from core.domain.requests.cost import FREE, UnitPrices
 from core.domain.requests.request import RequestState
+from core.engine.engine_settings import CallRules
 from core.engine.services.bank.words import failed_in_words
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestFailed, RequestSettled
@@ -31,7 +33,7 @@ async def played(made: Room) -> Room:
         await play(session, *(f"{number}?" for number in range(1, 10)))
         await session.wait_idle()
     prices = PriceBook({choice.model: OWN for choice in made.choices.values()})
-    made.options = {"prices": prices, "ceilings": Ceilings(chapter=Decimal("0.000001"))}
+    made.rules = CallRules(prices=prices, ceilings=Ceilings(chapter=Decimal("0.000001")))
     return made
 
 
@@ -41,11 +43,11 @@ async def states(session: SessionHandle) -> list[RequestState]:
 
 async def of_first_part(made: Room) -> Decimal:
     """Return what it costs at most to read the first part."""
-    options, made.options = made.options, {"prices": made.options["prices"]}
+    rules, made.rules = made.rules, replace(made.rules, ceilings=None)
     async with made.opened() as session:
         first, *_ = await session.keeping.to_read()
         amount = (await session.money.of_reading([first])).amount
-    made.options = options
+    made.rules = rules
     assert amount is not None
     return amount
 
@@ -69,7 +71,7 @@ async def test_a_ceiling_leaves_one_refused_part_which_takes_up_the_others_once_
     async with made.opened() as session:
         await read(session)
         assert await states(session) == [FAILED, PENDING, PENDING], "the ceiling is as it was"
-    made.options["ceilings"] = None
+    made.rules = replace(made.rules, ceilings=None)
     async with made.opened() as session:
         await read(session)
         assert await states(session) == [DONE, DONE, DONE]
@@ -78,7 +80,7 @@ async def test_a_ceiling_leaves_one_refused_part_which_takes_up_the_others_once_
 
 async def test_a_refused_part_that_is_retried_takes_up_the_others() -> None:
     made = await played(room(answer("bank_scan", fault=Fault.AUTH, times=1), scan(), keeps_bank=False))
-    made.options = {}
+    made.rules = CallRules()
     async with made.opened() as session:
         await session.keeping.keep(is_on=True)
         await read(session)
@@ -90,7 +92,8 @@ async def test_a_refused_part_that_is_retried_takes_up_the_others() -> None:
 async def test_parts_that_the_ceiling_of_a_day_refused_are_read_on_the_next_day() -> None:
     made = await played(room(scan(facts=[fact()]), keeps_bank=False))
     now = utc_now()
-    made.options |= {"ceilings": Ceilings(day=await of_first_part(made)), "clock": lambda: now}
+    made.rules = replace(made.rules, ceilings=Ceilings(day=await of_first_part(made)))
+    made.clock = lambda: now
     async with made.opened() as session:
         await play(session, "Who is there?")  # which leaves less than the first part may cost
         await session.keeping.keep(is_on=True)
@@ -106,7 +109,8 @@ async def test_parts_that_the_ceiling_of_a_day_refused_are_read_on_the_next_day(
 
 async def test_parts_that_a_ceiling_refused_are_read_once_the_gm_goes_on_beyond_it() -> None:
     made = await played(room(scan(facts=[fact()]), keeps_bank=False))
-    made.options["ceilings"] = Ceilings(chapter=await of_first_part(made) - Decimal("0.000001"))
+    limit = await of_first_part(made) - Decimal("0.000001")
+    made.rules = replace(made.rules, ceilings=Ceilings(chapter=limit))
     async with made.opened() as session:
         await session.keeping.keep(is_on=True)
         await read(session)
@@ -143,7 +147,8 @@ async def test_a_refused_part_that_an_opening_left_as_it_was_is_read_on_the_next
         for one in await extractions(session):
             if one.state is PENDING:  # the next opening would begin with them
                 await session.background.stop(one.id)
-    made.options |= {"ceilings": None, "clock": lambda: now}
+    made.rules = replace(made.rules, ceilings=None)
+    made.clock = lambda: now
     monkeypatch.setattr("core.engine.session.open_session.another_round", lambda *_: None)
     async with made.opened() as session:
         now += timedelta(days=1)
@@ -171,7 +176,7 @@ async def test_a_wrong_key_refuses_one_part_and_an_answer_of_no_use_holds_up_non
     ):
         times = 1 if fault is Fault.AUTH else 2
         made = await played(room(answer("bank_scan", fault=fault, times=times), scan(), keeps_bank=False))
-        made.options = {}
+        made.rules = CallRules()
         async with made.opened() as session:
             await session.keeping.keep(is_on=True)
             await read(session)
@@ -182,7 +187,7 @@ async def test_what_reading_costs_is_known_before_and_of_many_parts_some_stand_f
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = await played(room(scan(), keeps_bank=False))
-    made.options["ceilings"] = None
+    made.rules = replace(made.rules, ceilings=None)
     async with made.opened() as session:
         to_read = await session.keeping.to_read()
         assert not session.snapshot.background, "nothing begins by asking"
@@ -201,7 +206,7 @@ async def test_what_reading_costs_is_known_before_and_of_many_parts_some_stand_f
 
 async def test_a_command_knows_the_same_cost_of_a_chapter_that_no_window_has_open() -> None:
     made = await played(room(scan(), keeps_bank=False))
-    made.options["ceilings"] = None
+    made.rules = replace(made.rules, ceilings=None)
     async with made.opened() as session:
         asked = await session.money.of_reading(await session.keeping.to_read())
         with pytest.raises(SessionLockedError, match="change it there"):

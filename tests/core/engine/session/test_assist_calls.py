@@ -41,7 +41,7 @@ async def chapter(
         ScriptedProvider(Script(reply=entries)),
         defaults_for(models),
         label="here",
-        backoffs=waits(5.0, background=wait),
+        play=waits(5.0, background=wait),
     )
     opened = await engine.open(await engine.create())
     try:

@@ -7,6 +7,7 @@ import pytest
 
 from core.domain.errors import ErrorCode
 from core.domain.requests.cost import UnitPrices
+from core.engine.engine_settings import CallRules
 from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook
 from tests.core.engine.recall.test_recall import keeping, played
@@ -81,7 +82,7 @@ async def test_the_forecast_of_a_prompt_has_what_its_input_recalls_of_the_memory
     prices = dict.fromkeys(
         (one.model for one in scene.choices.values()), UnitPrices(input=Decimal(1), output=Decimal(0))
     )
-    scene.options = {"prices": PriceBook(prices)}
+    scene.rules = CallRules(prices=PriceBook(prices))
     asked = "Where did you put the brass key?"
     async with played(scene) as session:
         before = await session.money.of_prompt(RED, asked)

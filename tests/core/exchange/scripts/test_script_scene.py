@@ -256,8 +256,9 @@ def test_a_script_says_what_the_others_are_told_of_a_character_and_how_else_it_i
     ],
 )
 def test_what_a_character_of_a_script_cannot_have_is_a_problem(more: str, problem: str) -> None:
-    with pytest.raises(ChapterScriptError, match=problem):
+    with pytest.raises(ChapterScriptError, match=problem) as refused:
         parse_chapter_script(f'world = "w"\nchapter = "c"\n[[agent]]\n{more}\n')
+    assert len({*refused.value.problems}) == len(refused.value.problems), "each is said once"
 
 
 def test_what_a_script_says_of_its_characters_is_part_of_what_it_is_found_by() -> None:

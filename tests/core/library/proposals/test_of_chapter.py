@@ -11,6 +11,7 @@ from core.domain.proposal import Occasion
 from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.library.proposals import of_chapter
 from core.library.proposals.exposure import after_mentions, faded, mentions, neglected
+from core.library.proposals.making import ProposalMaker
 from core.library.proposals.of_chapter import (
     duplicates,
     merged,
@@ -62,8 +63,8 @@ def test_what_is_not_mentioned_loses_a_tenth_down_to_nothing(before: float, afte
 def test_a_topic_rises_with_its_mentions_or_fades_without_and_never_both() -> None:
     character = mira()
     texts = ["Tell me of the sea.", "The sea took him."]
-    [rises] = of_exposure(character, texts, CHAPTER, NOW)
-    [fades] = of_fading(character, texts, CHAPTER, NOW)
+    [rises] = of_exposure(ProposalMaker(character, CHAPTER, NOW), texts)
+    [fades] = of_fading(ProposalMaker(character, CHAPTER, NOW), texts)
     changed = taken(taken(character, rises), fades)
     assert [topic.exposure_now for topic in changed.topics] == [0.52, 0.0]
     assert rises.why == "The chapter mentions it in 2 of Mira's prompts and replies."
@@ -73,8 +74,8 @@ def test_a_topic_rises_with_its_mentions_or_fades_without_and_never_both() -> No
 
 def test_what_has_faded_to_nothing_is_not_proposed_again() -> None:
     character = replace(mira(), topics=(Topic(name="Bread"),))
-    assert not [*of_fading(character, [], CHAPTER, NOW)]
-    assert not [*of_exposure(character, [], CHAPTER, NOW)]
+    assert not [*of_fading(ProposalMaker(character, CHAPTER, NOW), [])]
+    assert not [*of_exposure(ProposalMaker(character, CHAPTER, NOW), [])]
 
 
 SAME = [
@@ -142,7 +143,7 @@ def test_merging_keeps_every_text_once_and_the_higher_strength() -> None:
     long = replace(other, description="x" * 1_995)
     assert merged(one, long) is None, "nothing is cut"
     character = replace(mira(), traits=(one, other))
-    [proposal] = of_merging(character, CHAPTER, NOW)
+    [proposal] = of_merging(ProposalMaker(character, CHAPTER, NOW))
     assert taken(character, proposal).traits == (merged(one, other),)
 
 

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 from core.domain.bank.item import Item
 from core.engine.services.bank.provenance import provenance_of
-from storyengine_tui.screens.bank.item_details import passages_of
+from storyengine_tui.screens.bank.item_details import passages_of_item
 from tests.core.values.bank import fact
 from tests.core.values.sessions import session
 
 
 def texts(item: Item, *others: Item, is_out: bool = False) -> list[str]:
-    found = passages_of(
+    found = passages_of_item(
         item, [item], None, session(), is_out=is_out, others={one.id: one for one in (item, *others)}
     )
     return [one.text for one in found]
@@ -52,7 +52,7 @@ def test_an_item_says_who_learned_it_by_name_and_when_as_revisions_do() -> None:
     at = datetime(2026, 5, 3, 12, 4, 5, tzinfo=UTC)
     made = replace(fact(1, prompt_index=7), created_at=at)
     pinned = replace(made, is_pinned=True, updated_at=at)
-    found = passages_of(
+    found = passages_of_item(
         pinned, [made, pinned], None, session(), is_out=False, provenance=provenance_of([made, pinned], {})
     )
     said = "\n".join(one.text for one in found).splitlines()

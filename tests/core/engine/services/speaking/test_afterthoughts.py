@@ -17,6 +17,7 @@ from core.domain.requests.cost import UnitPrices
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.slot import Slot
 from core.domain.story.event import Role
+from core.engine.engine_settings import CallRules
 from core.engine.services.speaking.afterthoughts import TIMERS
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
@@ -281,7 +282,7 @@ async def test_an_addition_that_only_repeats_is_not_said() -> None:
         room(decides(True), adds(said), Entry(match=ScriptMatch(last="Who"), text=said)),
         IdleHours(),
     )
-    scene.options = {"idle_clock": hours.clock}
+    scene.play = replace(scene.play, idle_clock=hours.clock)
     scene.choices = ModelAssignments(
         {role: replace(choice, avoids_repeats=True) for role, choice in scene.choices.items()}
     )
@@ -360,7 +361,8 @@ async def test_the_decision_and_the_addition_are_each_counted_once_in_what_was_s
     scene, hours = room(decides(True), adds()), IdleHours()
     model = scene.choices[AgentRole.CHARACTER].model
     prices = PriceBook({model: UnitPrices(input=Decimal(1_000), output=Decimal(2_000))})
-    scene.options = {"idle_clock": hours.clock, "afterthoughts": 1, "prices": prices}
+    scene.play = replace(scene.play, idle_clock=hours.clock, afterthoughts=1)
+    scene.rules = CallRules(prices=prices)
     async with scene.opened() as session:
         night = Evening(scene, session, hours)
         await session.afterthoughts.choose_speakers((RED,))

@@ -38,7 +38,7 @@ def asks(speaks: bool = True, *, reason: str = WISH, times: int | None = None) -
 
 def watched(*entries: Entry, by_model: bool = True) -> Room:
     scene = room(*entries)
-    scene.options = {"hints": HintRules(by_model=by_model)}
+    scene.play = replace(scene.play, hints=HintRules(by_model=by_model))
     return scene
 
 

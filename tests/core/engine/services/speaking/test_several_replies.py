@@ -16,6 +16,7 @@ from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.engine.decisions import commands
+from core.engine.engine_settings import CallRules
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import EventsAppended, TextArrived
 from core.ledger.ceilings import Ceilings
@@ -347,7 +348,7 @@ async def paid(ceilings: Ceilings | None = None) -> AsyncIterator[tuple[Room, Se
     """Yield an open chapter whose calls have a price, and what a reply by Red alone costs."""
     scene = room(*IN_TURN)
     names = {choice.model for choice in scene.choices.values()}
-    scene.options = {"prices": PriceBook(dict.fromkeys(names, OWN)), "ceilings": ceilings}
+    scene.rules = CallRules(prices=PriceBook(dict.fromkeys(names, OWN)), ceilings=ceilings)
     async with scene.opened() as session:
         alone = await session.money.of_prompt(RED, "Who is there?")
         assert alone is not None
