@@ -39,6 +39,8 @@ class DifferenceLine(NamedTuple):
     kind: Kind
     text: str
     parts: tuple[LinePart, ...] = ()
+    paragraphs: int = 1
+    """The number of paragraphs that it stands for."""
 
 
 def difference_lines(differences: Iterable[Difference]) -> Iterator[DifferenceLine]:
@@ -61,7 +63,7 @@ def difference_lines(differences: Iterable[Difference]) -> Iterator[DifferenceLi
 
 
 def _same(count: int) -> DifferenceLine:
-    return DifferenceLine(Kind.SAME, f"{Kind.SAME} {counted(count, 'paragraph')} the same")
+    return DifferenceLine(Kind.SAME, f"{Kind.SAME} {counted(count, 'paragraph')} the same", paragraphs=count)
 
 
 def _whole(kind: Kind, text: str) -> DifferenceLine:
