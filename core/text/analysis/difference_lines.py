@@ -5,7 +5,7 @@ one text alone, `~` has both versions of one. In these, words of the one text al
 words of the other within `{+` and `+}`, as the program `wdiff` has them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -71,21 +71,29 @@ def _whole(kind: Kind, text: str) -> DifferenceLine:
     return DifferenceLine(kind, line, (LinePart(0, len(line), kind),))
 
 
-def _changed(parts: Sequence[Part]) -> DifferenceLine:
-    pieces, length = [f"{Kind.CHANGED} "], 2
+def _changed(parts: Iterable[Part]) -> DifferenceLine:
+    line = f"{Kind.CHANGED} "
+    texts, length = [line], len(line)
     marked: list[LinePart] = []
-    for part, next_ in zip(parts, (*parts[1:], Part("", "", is_same=True)), strict=True):
+    for kind, text in _pieces(parts):
+        if kind is not Kind.SAME:
+            marked.append(LinePart(length, length + len(text), kind))
+        texts.append(text)
+        length += len(text)
+    return DifferenceLine(Kind.CHANGED, "".join(texts), tuple(marked))
+
+
+def _pieces(parts: Iterable[Part]) -> Iterator[tuple[Kind, str]]:
+    """Yield the words of the parts with their marks, and a space wherever one of their texts has one."""
+    is_apart = {Kind.REMOVED: False, Kind.ADDED: False}
+    for part in parts:
         sides = ((Kind.REMOVED, part.before), (Kind.ADDED, part.after))
+        is_spaced = False
         for kind, text in ((Kind.SAME, part.after),) if part.is_same else sides:
-            if words := text.strip():
-                piece = _MARKED[kind].format(words)
-                if kind is not Kind.SAME:
-                    marked.append(LinePart(length, length + len(piece), kind))
-                pieces.append(piece)
-                length += len(piece)
-        # The next part may be of the text that has no space here.
-        ends = (part.before if next_.before else part.after,) if part.is_same else (part.before, part.after)
-        if any(end[-1:].isspace() for end in ends):
-            pieces.append(" ")
-            length += 1
-    return DifferenceLine(Kind.CHANGED, "".join(pieces).rstrip(), tuple(marked))
+            if not (words := text.strip()):
+                continue
+            if not is_spaced and is_apart.get(kind, any(is_apart.values())):
+                yield Kind.SAME, " "
+                is_spaced = True
+            yield kind, _MARKED[kind].format(words)
+        is_apart |= {kind: text[-1].isspace() for kind, text in sides if text}

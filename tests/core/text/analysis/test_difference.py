@@ -102,6 +102,9 @@ def test_words_that_differ_are_marked_and_white_space_is_no_difference() -> None
         "~ The boat [-was-]{+had+} gone. The lamp was dark[-,-] and the {+slow+} tide came in.",
         "~ The end. [-Or so.-]",
     ]
+    assert lines("It hung open, clean, oiled.", "It hung open, clean and oiled.") == [
+        "~ It hung open, clean[-,-] {+and+} oiled."
+    ]
     assert lines(after, before)[-1] == "~ The end. {+Or so.+}"
     assert lines("Caf\u00e9.", "Cafe\u0301.") == ["= 1 paragraph the same"], "the same letter"
     assert lines("我們在船上等她。", "我們在岸上等她。") == ["~ 我們在[-船-]{+岸+}上等她。"]
