@@ -5,7 +5,16 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from storyengine_tui.cli.commands.chapter import bank, exchange, scene, sessions, slots, speaking, takes
+from storyengine_tui.cli.commands.chapter import (
+    bank,
+    drafts,
+    exchange,
+    scene,
+    sessions,
+    slots,
+    speaking,
+    takes,
+)
 from storyengine_tui.cli.commands.chapter.cost import cost
 from storyengine_tui.cli.commands.chapter.play import play
 from storyengine_tui.cli.commands.chapter.search import search
@@ -85,6 +94,7 @@ for session_work in (
     *sessions.COMMANDS,
     *takes.COMMANDS,
     *scene.COMMANDS,
+    drafts.drafts,
     *speaking.COMMANDS,
     exchange.export,
     search,

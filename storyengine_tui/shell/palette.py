@@ -254,6 +254,7 @@ _ACTIONS: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {
         ("bank_act('redo')", "Redo in the bank", "Make the change again that was undone last"),
         ("cancel", "Stop writing", "Stop writing or rebuilding; earlier drafts stay"),
         ("retry", "Retry the narrative", "Try again to have the chapter written"),
+        ("compare_drafts", "Compare drafts", "See in which words two drafts of the chapter differ"),
         ("download", "Download Chapter", "Export the draft that shows as a text file"),
     ),
 }

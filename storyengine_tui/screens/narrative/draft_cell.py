@@ -1,7 +1,7 @@
 """The third cell of tab 3: the chapter, its drafts, and the text that streams in (design 10)."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -20,6 +20,9 @@ from storyengine_tui.screens.narrative.download_row import CopyRequested
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.reading.line_view import LineView, StreamedText
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, SourcePos
+
+if TYPE_CHECKING:
+    from storyengine_tui.screens.narrative.comparing.comparison_screen import ComparedTexts
 
 
 class DraftView(LineView):
@@ -103,12 +106,18 @@ class DraftCell(Vertical):
 
     HELP = (
         "Every build is a draft of its own, and earlier ones stay; the picker below the text shows "
-        "any of them. Download Chapter writes the draft that shows into a text file."
+        "any of them, and = compares two. Download Chapter writes the draft that shows into a text file."
     )
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy_all", "Copy")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy_all", "Copy"),
+        Binding("equals_sign", "compare", "Compare", key_display="="),
+    ]
 
     class Chosen(Message):
         """Another draft shows."""
+
+    class ComparisonWanted(Message):
+        """The GM compares drafts."""
 
     view = getters.query_one(DraftView)
 
@@ -298,10 +307,26 @@ class DraftCell(Vertical):
             what = f"Draft {self.shown.version}" if self.shown else "What is written so far"
             self.post_message(CopyRequested(text, what))
 
+    @property
+    def can_compare(self) -> bool:
+        """Whether there is more than one draft."""
+        return len(self.drafts) > 1
+
+    def action_compare(self) -> None:
+        """Ask to compare the draft that shows with another one."""
+        self.post_message(self.ComparisonWanted())
+
+    @property
+    def compared(self) -> "ComparedTexts":
+        """The drafts, to compare the one that shows with the one before it."""
+        from storyengine_tui.screens.narrative.comparing.compared_drafts import drafts_to_compare
+
+        return drafts_to_compare(tuple(self.drafts), self._viewpoints, self._chosen)
+
     @on(LineView.MoreBelowChanged, "#draft-view")
     def _show_more(self, event: LineView.MoreBelowChanged) -> None:
         self.query_one("#draft-more").visible = event.has_more_below
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
-        return bool(self._text) if action == "copy_all" else True
+        return {"copy_all": bool(self._text), "compare": self.can_compare}.get(action, True)

@@ -214,6 +214,8 @@ class NarrativePane(SessionTab):
             return self._viewpoints.is_offered(action, self.view)
         if action in ("bank_list", "bank_act", "bank_alike"):
             return self._bank.is_offered(action)
+        if action == "compare_drafts":
+            return self._draft.can_compare
         if action == "revise":
             return self._revisions.is_offered(RevisionAct(str(parameters[0])))
         return (self.view.actions | {"download": self.can_download or None}).get(action, True)
@@ -283,6 +285,14 @@ class NarrativePane(SessionTab):
         self._viewpoints.ask()
 
     # What the widgets of the chapter ask for
+
+    @on(DraftCell.ComparisonWanted)
+    def action_compare_drafts(self) -> None:
+        """Compare the draft that shows with another one."""
+        from storyengine_tui.screens.narrative.comparing.comparison_screen import ComparisonScreen
+
+        if self._draft.can_compare:
+            self.ask(ComparisonScreen(self._draft.compared))
 
     @on(Button.Pressed, "#build")
     def _handle_build(self) -> None:

@@ -42,6 +42,8 @@ class Passage:
     """It names a block, and is not one of its sections."""
     locks: tuple[str, ...] = ()
     """The canon locks of the lines below the heading, word for word."""
+    parts: tuple[tuple[int, int, str], ...] = ()
+    """The parts of the text, in order, that look different, each with the name of its style."""
 
     def lock_at(self, offset: int) -> str | None:
         """Return the canon lock of the line that has character `offset`."""

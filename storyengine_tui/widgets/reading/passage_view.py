@@ -1,8 +1,10 @@
 """Paragraphs with headings and coloured names, that can be searched, selected and copied."""
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from typing import ClassVar, NamedTuple
 
 from rich.style import Style
@@ -13,6 +15,7 @@ from storyengine_tui.widgets.reading.line_painter import Highlight, without_over
 from storyengine_tui.widgets.reading.line_view import LineView
 from storyengine_tui.widgets.reading.memory_outline import Names, Passage, find_names
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, ScreenPos, SourcePos
+from storyengine_tui.widgets.reading.wrap import Span
 
 _HEADING = Style(bold=True)
 
@@ -42,7 +45,9 @@ def pattern_of(needle: str) -> re.Pattern[str] | None:
 class PassageView(LineView):
     """Shows passages; matches of a search are marked, and one of them is the current one."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"passage-view--found", "passage-view--found-here"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"passage-view--{name}" for name in ("found", "found-here", "removed", "added", "same")
+    }
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -126,8 +131,8 @@ class PassageView(LineView):
     # Painting
 
     def highlights(self, line: int) -> list[Highlight]:
-        """Return what is selected, what was found, headings and names, in this order of precedence."""
-        if self.lines.line(line) is None:
+        """Return what is selected, what was found, headings, names and parts, in this order of precedence."""
+        if (shown := self.lines.line(line)) is None:
             return []
         parts = super().highlights(line)
         index = self.lines.place(ScreenPos(0, line)).paragraph
@@ -135,7 +140,7 @@ class PassageView(LineView):
             name = "found-here" if match == self._current else "found"
             style = self.get_component_rich_style(f"passage-view--{name}", partial=True)
             parts.append((match.begin, match.end, style))
-        return without_overlap([*parts, *self._own(index)])
+        return without_overlap([*parts, *self._own(index), *self._parts_of(index, shown[1])])
 
     def _own(self, index: int) -> list[Highlight]:
         if index >= len(self._passages):
@@ -146,6 +151,13 @@ class PassageView(LineView):
             names = find_names(passage.text, self._names)
             parts = self._named[index] = [(begin, end, self._colour_of(slot)) for begin, end, slot in names]
         return [(0, passage.heading, _HEADING), *parts] if passage.heading else parts
+
+    def _parts_of(self, index: int, span: Span) -> Iterator[Highlight]:
+        """Yield the parts in one line: a long paragraph has thousands of them."""
+        parts = self._passages[index].parts if index < len(self._passages) else ()
+        first = max(0, bisect_right(parts, span.begin, key=lambda part: part[0]) - 1)
+        for begin, end, name in takewhile(lambda part: part[0] < span.end, islice(parts, first, None)):
+            yield begin, end, self.get_component_rich_style(f"passage-view--{name}", partial=True)
 
     def _colour_of(self, slot: Slot) -> Style:
         return Style(color=self.app.theme_variables[f"slot-{slot.colour}"])

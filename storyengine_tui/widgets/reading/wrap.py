@@ -52,9 +52,10 @@ def wrap(text: str, start: int, width: int) -> list[Span]:
 
 def _wrap_one(text: str, begin: int, end: int, width: int, spans: list[Span]) -> None:
     """Append the lines of `text[begin:end]`, which has no line break, to `spans`."""
+    last = max(begin, begin + len(text[begin:end].rstrip(" ")))
     while True:
         cut = _fitting_end(text, begin, end, width)
-        if cut >= end or (text[cut] == " " and not text[cut:end].strip(" ")):
+        if cut >= end or cut >= last:
             spans.append(Span(begin, cut))
             return
         stop = _break_before(text, begin, cut)

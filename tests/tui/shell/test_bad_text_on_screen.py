@@ -22,6 +22,7 @@ from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.chapters.save_points_screen import SavePointsScreen
+from storyengine_tui.screens.narrative.comparing.comparison_screen import ComparisonScreen
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.revisions.revision_modals import CorrectionModal
 from storyengine_tui.screens.setup.lock_modal import LockModal
@@ -29,6 +30,7 @@ from storyengine_tui.screens.setup.secrets.secret_screen import SecretScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.bad_text import KINDS, BadText, acts
 from tests.tui.engine_app import Desktop, filled, make_active, make_draft, until
 
@@ -82,6 +84,8 @@ async def make_bad(engine: Engine, text: str) -> None:
     await session.wait_idle()
     await session.edits.correct_canon(text[:LONGEST_CORRECTION])
     await session.wait(await session.build_narrative())
+    await session.edits.define_narrative(f"Again: {text}", 50)
+    await session.wait(await session.build_narrative())
     await session.aclose()
 
 
@@ -110,7 +114,12 @@ async def tour(pilot: Pilot[Any], app: StoryEngineApp) -> str:
     for key in ("f2", "f3", "f4"):
         await pilot.press(key)
         await pictures.take()
-    await pilot.press("f7")
+    app.chapter.do_there("narrative", "compare_drafts")
+    await until(pilot, lambda: isinstance(app.screen, ComparisonScreen))
+    await until(pilot, lambda: app.screen.query_one(PassageView).lines.paragraphs)
+    await pictures.take()
+    assert "Before it" in pictures.each[-1]
+    await pilot.press("escape", "f7")
     await until(pilot, lambda: isinstance(app.screen, CallsScreen))
     await until(pilot, lambda: app.screen.query_one(DataTable).row_count)
     await pictures.take()

@@ -124,3 +124,21 @@ def test_prose_with_dashes_and_quotation_marks_is_not_taken_apart(monkeypatch: p
         "asked Łukasz …",
         "said «nobody»",
     ]
+
+
+class Counted(str):
+    """A text that counts the characters that are copied of it."""
+
+    copied = 0
+
+    def __getitem__(self, place: object) -> str:
+        piece = str.__getitem__(self, place)  # type: ignore[index]  # an index or a slice
+        Counted.copied += len(piece)
+        return piece
+
+
+def test_a_line_is_not_copied_again_for_each_row_that_it_is_wrapped_to() -> None:
+    """A chapter of one paragraph of a million characters took seconds."""
+    text = Counted("and then " * 2_000)
+    assert len(wrap(text, 0, 40)) > 400
+    assert Counted.copied < 10 * len(text)

@@ -1,1 +1,1 @@
-"""Revisions of memory on tab 3: made again, edited, compared; canon locks pinned and struck (design 12)."""
+"""Revisions of memory on tab 3: made again, edited; canon locks pinned and struck (design 12)."""

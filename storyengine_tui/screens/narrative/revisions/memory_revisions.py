@@ -193,16 +193,17 @@ class MemoryRevisions:
         self._page.ask(BlockModal(block, edit, kept))
 
     async def _compare(self, session: "SessionHandle", block: MemoryBlock) -> None:
-        from storyengine_tui.screens.narrative.revisions.comparison_screen import (
-            ComparisonScreen,
+        from storyengine_tui.screens.narrative.comparing.compared_revisions import (
             revisions_of,
+            revisions_to_compare,
         )
+        from storyengine_tui.screens.narrative.comparing.comparison_screen import ComparisonScreen
 
         revisions = revisions_of(block, await session.takes.revisions())
         if not self._page.shows(session):
             return
         if len(revisions) > 1:
-            self._page.ask(ComparisonScreen(revisions, block))
+            self._page.ask(ComparisonScreen(revisions_to_compare(revisions, block)))
         else:
             text = f"There is one revision of {_named(block)} so far; nothing to compare."
             self._page.notify(text, severity="warning", markup=False)

@@ -15,7 +15,7 @@ from core.engine.services.takes.take_commands import LockMark
 from core.providers.scripted.script import Fault, Script
 from core.storage.session_store import WriterInfo
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
-from storyengine_tui.screens.narrative.revisions.comparison_screen import ComparisonScreen
+from storyengine_tui.screens.narrative.comparing.comparison_screen import ComparisonScreen
 from storyengine_tui.screens.narrative.revisions.revision_modals import CorrectionModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
@@ -136,7 +136,7 @@ def test_pictures_of_memory_with_marks_its_newest_block_and_two_revisions(
     shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "storyengine_tui.screens.narrative.revisions.comparison_screen.made_at",
+        "storyengine_tui.screens.narrative.comparing.compared_revisions.made_at",
         lambda _: "02 Jan 2026 14:32:05",
     )
 

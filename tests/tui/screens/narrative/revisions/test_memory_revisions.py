@@ -15,7 +15,7 @@ from core.engine.changes.canon import stale_blocks
 from core.engine.engine import Engine
 from core.engine.services.takes.take_commands import LockMark
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from storyengine_tui.screens.narrative.revisions.comparison_screen import ComparisonScreen
+from storyengine_tui.screens.narrative.comparing.comparison_screen import ComparisonScreen
 from storyengine_tui.screens.narrative.revisions.memory_revisions import (
     CHOOSE_LOCK,
     NO_BLOCK,

@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from core.domain.story.memory import BlockType
-from storyengine_tui.screens.narrative.memory.memory_pages import count_text, first_delta
-from storyengine_tui.screens.narrative.revisions.comparison_screen import (
+from storyengine_tui.screens.narrative.comparing.compared_revisions import (
     GAP,
     SAME,
     comparison_of,
     maker_of,
     revisions_of,
 )
+from storyengine_tui.screens.narrative.memory.memory_pages import count_text, first_delta
 from storyengine_tui.widgets.reading.memory_outline import (
     MemoryForm,
     MemoryMarks,
