@@ -387,11 +387,8 @@ async def test_nothing_of_secrets_shows_before_the_first_and_the_palette_makes_i
 
 
 def test_a_question_names_a_secret_by_its_first_words_and_cuts_none_of_them() -> None:
-    assert first_words("The captain lies about the\nboat, and the lamplighter knows.") == (
-        "The captain lies about the boat, and the…"
-    )
-    assert first_words("The captain lies about the boat, and he knows it.") == (
-        "The captain lies about the boat, and he…"
+    assert first_words("The keeper's son\nis alive, and his brother knows.") == (
+        "The keeper's son is alive, and his…"
     )
     assert first_words("The captain lies.") == "The captain lies."
     assert first_words("k" * 50) == "k" * 40 + "…"
