@@ -12,6 +12,7 @@ from core.domain.session.session import Session
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.context_status import Statuses
+from core.engine.changes.moves import is_rebuilt
 from core.engine.kinds.speaking.afterthought import DECISION_CALL
 from core.engine.sync.notifications import CallStarted
 from core.ledger.sums import dollars
@@ -270,6 +271,10 @@ def summary_failure(view: PlayView, request: SummaryRequest) -> tuple[str, str]:
     what = f"The summary of {request.prompts.named} was not made. {reason_of(request)}"
     if view.session.is_ending:
         return what, "Retry ends the chapter; a new prompt goes on with it."
+    if is_rebuilt(view.session, request):
+        what = f"Memory of {request.prompts.named} was not made again. {reason_of(request)}"
+        when = "Retry asks for it once more" if request.retry_after is None else "it is tried again by itself"
+        return what, f"The revision before counts as it did; {when}."
     if request.retry_after is None:
         return what, "You can play on; it is made with the next summary, or by Retry now."
     if view.running is not None:
