@@ -10,6 +10,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from core.text.cleaning import clean_line
+from core.text.graphemes import without_cut_word
 from storyengine_tui.widgets.elapsed import elapsed_text
 from storyengine_tui.widgets.widget_message import WidgetMessage
 
@@ -90,7 +91,7 @@ class BusyLine(Widget):
         room = self.content_size.width - cell_len(self._before_cancel() + self._cancel)
         if room <= 0 or cell_len(self._what) <= room:
             return self._what
-        return set_cell_size(self._what, room - 1).rstrip() + "…"
+        return without_cut_word(set_cell_size(self._what, room - 1), self._what).rstrip(" ,") + "…"
 
     def _before_cancel(self) -> str:
         spent = _SEPARATOR + elapsed_text(self._clock() - self._since)

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from core.domain.requests.request import ReplyRequest, Request
+from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
+from core.engine.changes.moves import is_rebuilt
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
@@ -24,5 +25,7 @@ def stopped_by_leaving(session: "SessionHandle") -> str:
 
 
 def _stopped(snapshot: "Snapshot", request: Request) -> str:
+    if isinstance(request, SummaryRequest) and is_rebuilt(snapshot.session, request):
+        return f"Memory of {request.prompts.named} is not made again; the revision before counts as it did."
     name = snapshot.session.name_of(request.slot) if isinstance(request, ReplyRequest) else ""
     return request.spec.when_stopped.format(name=name)

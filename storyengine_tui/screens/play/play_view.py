@@ -12,6 +12,7 @@ from core.domain.session.session import Session
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.context_status import Statuses
+from core.engine.changes.moves import is_rebuilt
 from core.engine.kinds.speaking.afterthought import DECISION_CALL
 from core.engine.sync.notifications import CallStarted
 from core.ledger.sums import dollars
@@ -270,6 +271,10 @@ def summary_failure(view: PlayView, request: SummaryRequest) -> tuple[str, str]:
     what = f"The summary of {request.prompts.named} was not made. {reason_of(request)}"
     if view.session.is_ending:
         return what, "Retry ends the chapter; a new prompt goes on with it."
+    if is_rebuilt(view.session, request):
+        what = f"Memory of {request.prompts.named} was not made again. {reason_of(request)}"
+        when = "Retry asks for it once more" if request.retry_after is None else "it is tried again by itself"
+        return what, f"The revision before counts as it did; {when}."
     if request.retry_after is None:
         return what, "You can play on; it is made with the next summary, or by Retry now."
     if view.running is not None:
@@ -292,9 +297,11 @@ def _opening_scene(snapshot: Snapshot) -> tuple[str, str]:
     return f"The scene: {scene}", f"Write the first prompt to {first} in the panel below."
 
 
-def ending_consequences(session: Session, waiting: Sequence[Slot], new_items: int = 0) -> str:
+def ending_consequences(
+    session: Session, waiting: Sequence[Slot], new_items: int = 0, partial: ReplyRequest | None = None
+) -> str:
     """Return what End Chapter will do. `waiting` are the slots whose panels hold text; `new_items` of the
-    memory bank are to be confirmed."""
+    memory bank are to be confirmed; `partial` is a reply that can be kept as far as it came."""
     left = session.unsummarised
     if left:
         calls = counted(-(-left // session.limits.chunk_size), "summary", "summaries")
@@ -308,11 +315,18 @@ def ending_consequences(session: Session, waiting: Sequence[Slot], new_items: in
     if waiting:
         names = ", ".join(numbered(session, slot) for slot in waiting)
         lines.append(f"Text that is not sent yet stays where it is: {names}.")
+    if partial is not None:
+        lines.append(still_to_keep(session, partial))
     if new_items:
         what = counted(new_items, "item of the memory bank is new", "items of the memory bank are new")
         them = "it" if new_items == 1 else "them"
         lines.append(f"{what}: you can confirm {them} on tab 3, also after the end.")
     return "\n\n".join(lines)
+
+
+def still_to_keep(session: Session, partial: ReplyRequest) -> str:
+    """Return what is no longer possible after a command that gives up a reply that broke off."""
+    return f"What came of the reply of {session.name_of(partial.slot)} can be kept before, but not after it."
 
 
 def _short(name: str, length: int) -> str:

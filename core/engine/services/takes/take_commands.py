@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from core.agents.answers.edited_json import require_object
 from core.agents.answers.json_output import InvalidMemoryError
@@ -43,6 +44,10 @@ from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean, is_blank
 from core.text.composer_text import joined, without
+
+ANOTHER_REVISION: Final = (
+    "This memory was made again meanwhile; nothing was changed. Copy your text, and edit the new revision."
+)
 
 
 def newest(snapshot: Snapshot) -> tuple[Event, tuple[Event, ...]]:
@@ -298,18 +303,24 @@ def _label_of_lock(snapshot: Snapshot, lock: str) -> Audience:
     return next((label for one, label in before if lock_key(one) == lock_key(lock)), EVERYONE)
 
 
-def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime, *, ordinal: int = 0) -> Changes:
+def edit_block(
+    snapshot: Snapshot, last: int, text: str, now: datetime, *, ordinal: int = 0, read: BlockId | None = None
+) -> Changes:
     """Store the GM's own revision of the delta that ends with prompt `last`; `text` is its JSON.
 
-    With `ordinal` it is one of the private deltas there.
+    With `ordinal` it is one of the private deltas there. `read` is the revision that the GM had: where
+    another one counts by now, nothing is changed.
 
-    The engine's truth (type, range, slots) replaces what the text says of it. Raises IllegalCommandError with
+    A call that failed to make this memory again is given up: its retry would replace the GM's revision. The
+    engine's truth (type, range, slots) replaces what the text says of it. Raises IllegalCommandError with
     every problem when the text is not a delta.
     """
     text = clean(text)
     require_object(text)
     session = move(snapshot, snapshot.session, Command.EDIT_BLOCK, now)
     before = delta_ending(snapshot, last, ordinal)
+    if read not in (None, before.id):
+        raise IllegalCommandError(ANOTHER_REVISION)
     prompts = PromptRange(before.first, before.last)
     try:
         made = context_summary.parse(text, session, prompts, len(text), PromptStyle.FULL)
@@ -328,7 +339,9 @@ def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime, *, ordin
         is_by_gm=True,
         created_at=now,
     )
-    return Changes(session_id=session.id, session=session, blocks=(block,))
+    failed = (one for one in snapshot.failed(SummaryRequest) if one.prompts == prompts)
+    requests = tuple(given_up(one, now) for one in failed)
+    return Changes(session_id=session.id, session=session, blocks=(block,), requests=requests)
 
 
 def _before(snapshot: Snapshot, block: MemoryBlock) -> BlockId | None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from core.agents.sections import silence
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
-from core.domain.ids import RequestId, SessionId
+from core.domain.ids import BlockId, RequestId, SessionId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest, SummaryRequest
 from core.domain.story.event import Event
@@ -67,10 +67,17 @@ class Takes:
         """Bring back the prompt that was undone last."""
         await self._change(lambda snapshot: take_commands.redo(snapshot, self._clock()))
 
-    async def edit_block(self, last: int, text: str, *, ordinal: int = 0) -> None:
-        """Replace the block of memory that ends with prompt `last` by the GM's own revision, as JSON."""
+    async def edit_block(
+        self, last: int, text: str, *, ordinal: int = 0, read: BlockId | None = None
+    ) -> None:
+        """Replace the block of memory that ends with prompt `last` by the GM's own revision, as JSON.
+
+        With `read` only as long as that revision counts.
+        """
         await self._change(
-            lambda snapshot: take_commands.edit_block(snapshot, last, text, self._clock(), ordinal=ordinal)
+            lambda snapshot: take_commands.edit_block(
+                snapshot, last, text, self._clock(), ordinal=ordinal, read=read
+            )
         )
 
     async def _takes_of(self, prompt: int) -> list[tuple[Event, ...]]:

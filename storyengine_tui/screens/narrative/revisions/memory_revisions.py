@@ -188,7 +188,7 @@ class MemoryRevisions:
     def _edit(self, session: "SessionHandle", block: MemoryBlock) -> None:
         from storyengine_tui.screens.narrative.revisions.revision_modals import BlockModal
 
-        edit = partial(session.takes.edit_block, block.last, ordinal=block.ordinal)
+        edit = partial(session.takes.edit_block, block.last, ordinal=block.ordinal, read=block.id)
         kept = self._page.kept_text(f"block.{block.last}.{block.ordinal}")
         self._page.ask(BlockModal(block, edit, kept))
 

@@ -102,10 +102,11 @@ class EndingActions(PageActions):
     def _ask(self, session: "SessionHandle", new_items: int = 0) -> None:
         waiting = [area.slot for area in self.composer if not area.is_blank]
         chapter = session.snapshot.session
-        if not (waiting or new_items or has_short_chunk(chapter)):
+        partial = self.view().partial
+        if not (waiting or new_items or partial or has_short_chunk(chapter)):
             self.page.do(session.end_chapter())
             return
-        text = ending_consequences(chapter, waiting, new_items)
+        text = ending_consequences(chapter, waiting, new_items, partial)
         question = ConfirmModal("End the chapter?", text, confirm="End Chapter")
         self.page.ask_for(question, lambda _: session.end_chapter())
 

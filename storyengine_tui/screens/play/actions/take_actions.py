@@ -14,7 +14,7 @@ from core.domain.story.event import Event, Role
 from core.engine.services.takes.take_commands import called
 from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
-from storyengine_tui.screens.play.play_view import PlayView, is_played, with_other_names
+from storyengine_tui.screens.play.play_view import PlayView, is_played, still_to_keep, with_other_names
 from storyengine_tui.screens.play.takes_view import takes_view
 from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import SessionTab
@@ -53,21 +53,51 @@ class TakeActions(PageActions):
         self._ask_again(self.session.takes.reroll)
 
     def _ask_again(self, ask: Callable[[], Coroutine[object, object, object]]) -> None:
-        """Ask for a take; first ask the GM where it would take away what Redo can bring back."""
+        """Ask for a take; first ask the GM where it would take away what can be had now.
+
+        That is what Redo can bring back, and what came of a reply that the take gives up.
+        """
+        failed = next(iter(self.session.snapshot.failed(ReplyRequest)), None)
+        if failed is None or (is_played(failed) and not failed.follows):
+            self._ask_unless_lost(ask)
+        else:
+            work = self._ask_beside(self.session, failed, ask)
+            run_in_background(self.page, work, group="take", exclusive=True)
+
+    async def _ask_beside(
+        self,
+        session: "SessionHandle",
+        failed: ReplyRequest,
+        ask: Callable[[], Coroutine[object, object, object]],
+    ) -> None:
+        """Ask for a take beside a reply that failed, once it is known whether text of it had arrived."""
+        has_partial = await self.page.perform(session.takes.has_partial(failed))
+        if has_partial is not None and self.page.shows(session):
+            self._ask_unless_lost(ask, failed if has_partial else None)
+
+    def _ask_unless_lost(
+        self, ask: Callable[[], Coroutine[object, object, object]], partial: ReplyRequest | None = None
+    ) -> None:
+        snapshot = self.session.snapshot
+        undone = takes_view(snapshot, self.session.why_not).undone
+        lost = [still_to_keep(snapshot.session, partial)] if partial is not None else []
+        if undone is not None:
+            lost.append(
+                f"{undone.named.capitalize()} cannot be brought back by Redo once the new take has come."
+            )
 
         def go_on(may_ask: bool | None) -> None:
             if may_ask:
                 self.page.do(ask())
                 self.follow_reply()
 
-        undone = takes_view(self.session.snapshot, self.session.why_not).undone
-        if undone is None:
+        if not lost:
             go_on(True)
             return
         from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
-        text = f"{undone.named.capitalize()} cannot be brought back by Redo once the new take has come."
-        question = ConfirmModal("Ask for another take?", text, confirm="Another take", cancel="Keep Redo")
+        text, cancel = "\n\n".join(lost), "Keep Redo" if partial is None else "Cancel"
+        question = ConfirmModal("Ask for another take?", text, confirm="Another take", cancel=cancel)
         self.page.ask(question, go_on)
 
     def action_reroll_with(self) -> None:

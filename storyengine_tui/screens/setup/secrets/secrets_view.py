@@ -18,7 +18,7 @@ from core.domain.story.secret import (
 )
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line, is_blank
-from core.text.graphemes import head
+from core.text.graphemes import head, without_cut_word
 from core.text.numbers import read_count
 
 FIRST_WORDS = 40
@@ -195,6 +195,8 @@ def group_lines(snapshot: Snapshot) -> list[str]:
 
 
 def first_words(text: str) -> str:
-    """Return the beginning of a text on one line."""
+    """Return the beginning of a text on one line, up to the end of a word."""
     line = clean_line(text)
-    return line if len(line) <= FIRST_WORDS else head(line, FIRST_WORDS).rstrip() + "…"
+    if len(line) <= FIRST_WORDS:
+        return line
+    return without_cut_word(head(line, FIRST_WORDS), line).rstrip() + "…"

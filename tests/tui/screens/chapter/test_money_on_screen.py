@@ -16,7 +16,9 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop, screen_text
 from tests.tui.rooms.chapter_page import SCRIPT, chapter_page, make_ended
 from tests.tui.rooms.paid_desktop import PaidDesktop
-from tests.tui.rooms.play_table import Table, at_table, at_window
+from tests.tui.rooms.play_table import SCRIPT as HELD
+from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 
@@ -55,6 +57,17 @@ async def test_tab_2_says_what_the_chapter_has_cost_and_the_next_prompt_to_one_o
         await table.until(lambda: figure(table).endswith("next up to $3.00"), figure(table))
         await table.pilot.press("alt+2")
         await table.until(lambda: figure(table).endswith("next up to $2.00"), figure(table))
+
+
+async def test_a_blank_is_between_who_is_writing_and_what_the_chapter_has_cost_at_80_columns(
+    paid: PaidDesktop, gate: Gate
+) -> None:
+    paid.script = HELD
+    async with at_table(paid, size=(80, 24)) as table:
+        await table.session.submit_prompt(Slot.RED, "HOLD", then=(Slot.ORANGE, Slot.YELLOW))
+        await table.until(lambda: table.is_streaming and "is writing" in table.busy)
+        row = next(line for line in screen_text(table.app).splitlines() if "cancels" in line)
+        assert row.startswith("  Mira is writing… · ")
 
 
 async def test_tab_2_says_nothing_of_money_while_none_is_spent(desktop: Desktop) -> None:

@@ -12,7 +12,9 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.transcript import PieceKind, render_window
+from core.engine.services.takes.take_commands import rebuild_block
 from core.text.composer_text import joined, merged, without
+from storyengine_tui.screens.chapter.stopped_calls import _stopped
 from storyengine_tui.screens.play.play_view import (
     ending_consequences,
     play_view,
@@ -21,7 +23,7 @@ from storyengine_tui.screens.play.play_view import (
     why_not_writable,
 )
 from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
-from tests.core.rooms.simulation import active
+from tests.core.rooms.simulation import active, failure
 from tests.tui.chapters.chapter import events, session
 
 
@@ -122,6 +124,28 @@ def test_a_summary_that_was_not_made_says_when_it_will_be(code: ErrorCode, what_
     assert view.failed_summary is not None
     _, hint = summary_failure(view, view.failed_summary)
     assert what_then in hint
+
+
+@pytest.mark.parametrize(
+    ("code", "what_then"),
+    [
+        (ErrorCode.LLM_CANCELLED, "Retry asks for it once more"),
+        (ErrorCode.LLM_SERVER_ERROR, "it is tried again by itself"),
+    ],
+)
+def test_memory_that_was_not_made_again_is_not_said_to_be_missing(code: ErrorCode, what_then: str) -> None:
+    story = active()
+    story.play(7)
+    story.store(rebuild_block(story.snapshot, 7, story.now)[0])
+    story.begin()
+    [request] = story.snapshot.open_requests
+    assert _stopped(story.snapshot, request).startswith("Memory of prompts 1–7 is not made again")
+    story.settle(failure(code))
+    view = play_view(story.snapshot)
+    assert view.failed_summary is not None
+    what, hint = summary_failure(view, view.failed_summary)
+    assert what.startswith("Memory of prompts 1–7 was not made again.")
+    assert hint == f"The revision before counts as it did; {what_then}."
 
 
 @pytest.mark.parametrize("code", [ErrorCode.LLM_SERVER_ERROR, ErrorCode.LLM_RATE_LIMITED])

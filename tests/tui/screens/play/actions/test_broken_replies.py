@@ -7,6 +7,7 @@ from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop
 from tests.tui.rooms.play_table import Table, at_table
 
@@ -29,6 +30,43 @@ async def test_a_reply_whose_connection_broke_can_be_kept_as_far_as_it_came(desk
         await table.until(lambda: table.transcript.text.startswith("1) Who is there?\n\nMira: I"))
         assert table.text(Slot.RED) == ""
         assert table.banner() == ""
+
+
+async def test_a_take_of_an_earlier_prompt_asks_first_where_it_gives_up_what_came_of_a_reply(
+    desktop: Desktop,
+) -> None:
+    desktop.script = Script(
+        reply=(
+            Entry(match=ScriptMatch(schema="text", last="Who"), text="I see.", fault=Fault.CUT),
+            Entry(match=ScriptMatch(schema="text"), text="Yes."),
+        )
+    )
+    async with at_table(desktop) as table:
+        await table.play("Ready?")
+        await table.send("Who is there?")
+        await table.until(lambda: "keep" in offered(table))
+        [failed] = table.snapshot.failed(ReplyRequest)
+        await table.choose("f9", ConfirmModal, "enter")
+        assert table.snapshot.failed(ReplyRequest) == (failed,)
+        await table.pane.run_action("end_chapter")
+        await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
+        assert "What came of the reply" in str(table.app.screen.query(".confirm--text").first().render())
+        await table.pilot.press("escape")
+        await table.choose("f9", ConfirmModal, "tab", "enter")
+        await table.until(lambda: table.snapshot.take_count(1) == 2 and not table.is_streaming)
+        assert not table.snapshot.failed(ReplyRequest)
+        assert "Who is there?" in [area.text for area in table.composer]
+
+
+async def test_a_take_gives_up_a_reply_that_failed_before_its_first_word_unasked(desktop: Desktop) -> None:
+    fault = Entry(match=ScriptMatch(schema="text", last="Who"), fault=Fault.SERVER_ERROR)
+    desktop.script = Script(reply=(fault, Entry(match=ScriptMatch(schema="text"), text="Yes.")))
+    async with at_table(desktop) as table:
+        await table.play("Ready?")
+        await table.send("Who is there?")
+        await table.until(table.banner)
+        await table.pilot.press("f9")
+        await table.until(lambda: table.snapshot.take_count(1) == 2)
 
 
 async def test_a_reply_that_failed_before_its_first_word_is_not_offered_to_be_kept(desktop: Desktop) -> None:

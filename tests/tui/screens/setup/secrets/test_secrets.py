@@ -19,7 +19,7 @@ from core.storage.snapshot import Snapshot
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.screens.setup.secrets.secret_screen import SecretScreen
 from storyengine_tui.screens.setup.secrets.secrets_cell import SecretsCell
-from storyengine_tui.screens.setup.secrets.secrets_view import TypedSecret, known_line
+from storyengine_tui.screens.setup.secrets.secrets_view import TypedSecret, first_words, known_line
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
@@ -384,3 +384,11 @@ async def test_nothing_of_secrets_shows_before_the_first_and_the_palette_makes_i
         assert session_of(app).snapshot.secrets == (Secret(number=1, text="He lied", known_by=JONAS),)
         assert cell_of(app).display
         assert rows(app) == ["1 He lied\nknown to Jonas [/x]"]
+
+
+def test_a_question_names_a_secret_by_its_first_words_and_cuts_none_of_them() -> None:
+    assert first_words("The keeper's son\nis alive, and his brother knows.") == (
+        "The keeper's son is alive, and his…"
+    )
+    assert first_words("The captain lies.") == "The captain lies."
+    assert first_words("k" * 50) == "k" * 40 + "…"

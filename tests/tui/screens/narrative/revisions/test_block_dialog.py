@@ -1,0 +1,47 @@
+"""Tab 3: the dialog in which a block of memory is edited."""
+
+import json
+
+import pytest
+from textual.widgets import Static
+
+from storyengine_tui.screens.narrative.revisions.revision_modals import BlockModal
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from tests.tui.engine_app import Desktop
+from tests.tui.screens.narrative.revisions.test_memory_revisions import at_memory
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_block_to_edit_has_the_rows_of_a_low_terminal_also_below_a_refusal(desktop: Desktop) -> None:
+    async with at_memory(desktop) as (page, revising):
+        await page.pilot.resize_terminal(80, 24)
+        await revising.press_at("Prompts 8–14", "w")
+        dialog = await revising.dialog(BlockModal)
+        area, add = dialog.query_one(CappedTextArea), dialog.query_one("#add")
+        await page.until(lambda: area.size.height == 10)
+        area.load_text("")
+        await page.pilot.press(*'{"x')
+        add.press()
+        await page.until(lambda: dialog.query_one("#refused").display)
+        await page.until(lambda: area.size.height < 10)
+        assert area.size.height >= 7
+        assert add.region.bottom < 23, "and the row of keys stays in sight"
+
+
+async def test_an_edit_of_a_block_that_was_made_again_behind_the_dialog_is_refused_and_the_text_stays(
+    desktop: Desktop,
+) -> None:
+    async with at_memory(desktop) as (page, revising):
+        await revising.press_at("Prompts 8–14", "w")
+        dialog = await revising.dialog(BlockModal)
+        area = dialog.query_one(CappedTextArea)
+        takes = page.session.takes
+        await page.session.wait(await takes.rebuild_block(14, model="other"))
+        area.load_text(json.dumps({**json.loads(area.text), "canon_locks": ["Mine."]}))
+        await page.pilot.press("space")
+        dialog.query_one("#add").press()
+        refused = dialog.query_one("#refused", Static)
+        await page.until(lambda: "made again meanwhile" in str(refused.content))
+        assert "Mine." in area.text
+        assert not any(block.is_by_gm for block in await page.session.reads.memory_blocks())
