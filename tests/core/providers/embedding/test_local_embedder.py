@@ -16,7 +16,6 @@ from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
 from core.providers.embedding.base import Embedding
 from core.providers.embedding.local import EMBEDDINGS, LocalEmbedder
-from core.providers.embedding.weights import DIMENSIONS
 from core.providers.local.server import LocalServer
 from tests.core.providers.local.test_local import child_of_killed, eventually, is_alive
 
@@ -64,7 +63,7 @@ async def test_a_paraphrase_is_nearer_than_what_is_about_something_else(embedder
 
 async def test_its_vectors_have_its_dimensions_and_the_tokens_are_counted(embedder: LocalEmbedder) -> None:
     made = await embed(embedder, "Kara hides the key.")
-    assert [len(vector) for vector in made.vectors] == [DIMENSIONS]
+    assert [len(vector) for vector in made.vectors] == [384]
     assert made.usage.input_tokens == 7
     assert (embedder.name, embedder.base_url) == ("local", None)
 
@@ -120,7 +119,6 @@ from pathlib import Path
 from core.config.files.paths import Paths
 from core.config.sections import MOST_TEXTS
 from core.providers.embedding.local import LocalEmbedder
-from core.providers.embedding.weights import DIMENSIONS
 
 async def main():
     home = Path(sys.argv[1])
