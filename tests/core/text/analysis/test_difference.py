@@ -138,13 +138,19 @@ def test_a_word_that_two_sentences_share_by_chance_does_not_take_them_apart() ->
         "- Joss saw the grey boat leave.",
         "+ Joss heard an old bell the wind had moved leave.",
     ]
-    [line] = lines(
-        "Mira and Joss and Ines went down to the sea slow and cold, and waited.",
-        "Mira and Joss and Ines went down to the sea, quick in the rain, and waited.",
-    )
-    assert line == (
-        "~ Mira and Joss and Ines went down to the sea [-slow and cold-]{+, quick in the rain+}, and waited."
-    )
+    crossing = "Mira and Joss and Ines went down to the sea {}, and waited."
+    [line] = lines(crossing.format("slow and very cold"), crossing.format("quick and wet of rain"))
+    changed = "[-slow and very cold-]{+quick and wet of rain+}"
+    assert line == f"~ {crossing.replace('{}', changed)}"
+    [line] = lines(crossing.format("slow and so very cold"), crossing.format("quick and so very wet"))
+    assert line == f"~ {crossing.replace('{}', '[-slow-]{+quick+} and so very [-cold-]{+wet+}')}"
+
+
+def test_one_word_is_found_in_a_paragraph_of_thousands() -> None:
+    words = [f"{number} the boat" for number in range(1_000)]
+    other = [*words[:200], "200 a boat", *words[201:800], *words[801:]]
+    [found] = differences(" ".join(words), " ".join(other))
+    assert [part[:2] for part in found.parts if not part.is_same] == [("the ", "a "), ("the boat 800 ", "")]
 
 
 def test_empty_texts_and_white_space_alone_have_no_lines_of_words() -> None:

@@ -1,6 +1,7 @@
 """Tab 3: two drafts of a chapter are compared, whatever is in them, also in a window that reads along."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -199,6 +200,7 @@ async def test_the_loop_goes_on_while_two_drafts_are_compared(
     loop = asyncio.get_running_loop()
 
     def slow(before: NarrativeDraft, after: NarrativeDraft) -> Any:
+        assert threading.current_thread() is not threading.main_thread()
         asyncio.run_coroutine_threadsafe(gate.wait(), loop).result()
         return comparison_of(before, after)
 
