@@ -278,6 +278,7 @@ class CappedTextArea(KeptWrapTextArea):
         """Say on the border how much was not taken; the next edit that fits removes the sentence."""
         if count > 0:
             self.app.bell()
-            self.full_sentence = f"Full: {self.limit:,} characters fit, {count:,} were not taken"
+            left = f"{count:,} {'was' if count == 1 else 'were'} not taken"
+            self.full_sentence = f"Full: {self.limit:,} characters fit, {left}"
             self.border_subtitle = self.full_sentence
             self.post_message(self.LimitReached(self, self.limit, count))
