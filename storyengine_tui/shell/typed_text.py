@@ -8,6 +8,7 @@ from textual import events
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.textual_ext.painting.visibility import is_displayed
+from storyengine_tui.widgets.typed_keys import text_of
 
 if TYPE_CHECKING:
     from textual.widgets import TextArea
@@ -54,7 +55,7 @@ class TypedText:
         from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
         question = self._chapter.app.screen
-        is_text = isinstance(event, events.Paste) or event.is_printable
+        is_text = isinstance(event, events.Paste) or bool(text_of(event))
         if not (isinstance(question, ConfirmModal) and question.is_unasked and is_text):
             return False
         if (field := self._field()) is None or field is not self._chapter.focused:
@@ -87,7 +88,7 @@ class TypedText:
             return
         if isinstance(event, events.Paste):
             key_letters = ""
-        elif not event.is_printable:
+        elif not text_of(event):
             return
         else:
             if event.time - self._key_letter_at > BURST:

@@ -10,6 +10,7 @@ from core.domain.slot import Slot
 from storyengine_tui.screens.chapter.last_session import LastPanel
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.theme import slot_class
+from storyengine_tui.widgets.typed_keys import text_of
 
 MAX_BYTES = 50_000_000
 """Largest file that is read: more than a GM types or pastes before a chapter is open."""
@@ -41,15 +42,17 @@ class EarlyKeys:
         Letters behind the key of a list are dropped: the list does not show yet.
         """
         match event:
-            case events.Key(key="backspace" | "enter") | events.Key(is_printable=True) if (
-                self.leads_to in LISTS
+            case events.Key(key=key) if self.leads_to in LISTS and (
+                key in ("backspace", "enter") or text_of(event)
             ):
                 return True
             case events.Key(key="backspace"):
                 self.text = self.text[:-1]
             case events.Key(key="enter" | "ctrl+j"):
                 self.text += "\n"
-            case events.Paste(text=text) | events.Key(is_printable=True, character=str(text)):
+            case events.Paste(text=text):
+                self.text += text
+            case events.Key() if text := text_of(event):
                 self.text += text
             case _:
                 return False

@@ -19,6 +19,7 @@ from core.domain.story.transcript import counter_text
 from core.text.cleaning import clean
 from core.text.graphemes import head, is_safe_cut
 from storyengine_tui.textual_ext.painting.text_wrap import KeptWrapTextArea
+from storyengine_tui.widgets.typed_keys import text_of
 from storyengine_tui.widgets.widget_message import WidgetMessage
 
 
@@ -155,8 +156,12 @@ class CappedTextArea(KeptWrapTextArea):
         return len(self.text)
 
     async def on_key(self, event: events.Key) -> None:
-        """Run a key's binding before the next key is read."""
+        """Run a key's binding before the next key is read, and type what Textual would not."""
         await run_binding_now(self, event)
+        if not event.is_printable and not self.read_only and (text := text_of(event)):
+            event.stop()
+            event.prevent_default()
+            self._put(text)
 
     async def on_paste(self, event: events.Paste) -> None:
         """Insert a paste, and leave the focus where it is.
@@ -166,8 +171,12 @@ class CappedTextArea(KeptWrapTextArea):
         """
         event.prevent_default()
         if not self.read_only:
-            result = self.replace(event.text, *self.selection, maintain_selection_offset=False)
-            self.move_cursor(result.end_location)
+            self._put(event.text)
+
+    def _put(self, text: str) -> None:
+        """Put a text in place of the selection."""
+        result = self.replace(text, *self.selection, maintain_selection_offset=False)
+        self.move_cursor(result.end_location)
 
     def load_text(self, text: str) -> None:
         """Show another text, with the cursor at its end and nothing to undo."""
@@ -269,6 +278,7 @@ class CappedTextArea(KeptWrapTextArea):
         """Say on the border how much was not taken; the next edit that fits removes the sentence."""
         if count > 0:
             self.app.bell()
-            self.full_sentence = f"Full: {self.limit:,} characters fit, {count:,} were not taken"
+            left = f"{count:,} {'was' if count == 1 else 'were'} not taken"
+            self.full_sentence = f"Full: {self.limit:,} characters fit, {left}"
             self.border_subtitle = self.full_sentence
             self.post_message(self.LimitReached(self, self.limit, count))

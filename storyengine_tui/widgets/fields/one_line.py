@@ -12,6 +12,7 @@ from textual.widgets import Input, Static
 from textual.widgets.text_area import Edit, EditResult
 
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, run_binding_now
+from storyengine_tui.widgets.typed_keys import text_of
 
 LONGEST_ENTRY: Final = 10_000
 """Characters of a field of one line whose owner says nothing else."""
@@ -32,8 +33,12 @@ class EntryField(Input):
             self.max_length = LONGEST_ENTRY
 
     async def on_key(self, event: events.Key) -> None:
-        """Run a key's binding before the next key is read."""
+        """Run a key's binding before the next key is read, and type what Textual would not."""
         await run_binding_now(self, event)
+        if not event.is_printable and (text := text_of(event)):
+            event.stop()
+            event.prevent_default()
+            self.replace(text, *self.selection)
 
     @property
     def cursor_screen_offset(self) -> Offset:

@@ -168,6 +168,7 @@ class DropImport:
 
         As much is kept until the import as a single card may have; what is beyond it is read again then.
         """
+        self._say_what_goes_on("Reading", files)
         read, claims, size = dict[Path, Arrival](), [], 0
         for file in files:
             with suppress(FileRefusedError, ImportRefusedError):
@@ -179,11 +180,17 @@ class DropImport:
                     read[file] = arrival
         return read, claims
 
+    def _say_what_goes_on(self, what: str, files: Sequence[Path]) -> None:
+        """Say it above the list, unless that was left: the import goes on all the same."""
+        if self._screen in self._screen.app.screen_stack:
+            self._say(f"{what} {counted(len(files), 'file')} …")
+
     async def _import_files(
         self, files: Sequence[Path], read: dict[Path, Arrival], trusted: Set[str] = frozenset()
     ) -> None:
         """Import files, with the claims that are among the `trusted` ones."""
         shelf = self._shelf
+        self._say_what_goes_on("Importing", files)
 
         async def take(file: Path) -> tuple[bool, bool]:
             nonlocal shelf

@@ -1,5 +1,6 @@
 """Exported chapters that are dropped on the library: several at once, large ones, and by a path."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,29 @@ async def test_an_exported_chapter_may_be_larger_than_a_card(desktop: Desktop, t
         await pilot.press("escape")
         app.post_message(events.Paste(str(card)))
         await until(pilot, lambda: "card.json is larger than 64 MB." in screen_text(app))
+
+
+async def test_the_heading_says_that_several_files_are_being_imported(
+    desktop: Desktop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_bytes(BOOK)
+    gate = asyncio.Event()
+    stored = SessionCatalog.import_body
+
+    async def wait(catalog: SessionCatalog, *of: Any, **options: Any) -> Any:
+        await gate.wait()
+        return await stored(catalog, *of, **options)
+
+    monkeypatch.setattr(SessionCatalog, "import_body", wait)
+    async with desktop.window(draft) as (pilot, app):
+        await shelf(pilot, "2", ChaptersScreen)
+        await paste(pilot, str(tmp_path))
+        await pilot.click(app.screen.query_one("#confirm"))
+        await until(pilot, lambda: "Importing 2 files …" in screen_text(app))
+        gate.set()
+        books = await in_front(pilot, BooksScreen)
+        await until(pilot, lambda: heading(books).startswith("2 imported"))
 
 
 @pytest.mark.parametrize("quoted", ["'{}'", "file://{}", "{}"])

@@ -154,7 +154,7 @@ async def test_a_text_stops_at_the_bound_of_one_and_at_what_is_left_for_all(desk
         await dialog.begin()
         await dialog.write("x" * (LONGEST_CORRECTION + 1))
         assert len(dialog.area.text) == LONGEST_CORRECTION
-        await page.until(lambda: "1 were not taken" in dialog.area.full_sentence)
+        await page.until(lambda: "1 was not taken" in dialog.area.full_sentence)
         await page.pilot.press("tab", "tab", "enter")
         await page.until(lambda: not dialog.is_open)
         for _ in range(LONGEST_CORRECTIONS // LONGEST_CORRECTION - 2):

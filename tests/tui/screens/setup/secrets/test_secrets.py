@@ -280,7 +280,7 @@ async def test_a_secret_has_no_more_text_than_fits_and_says_so(desktop: Desktop)
     async with desktop.window(make_draft) as (pilot, app):
         await secret_begun(pilot, app)
         app.post_message(events.Paste("x" * (LONGEST_SECRET + 1)))
-        await until(pilot, lambda: "Full: 2,000 characters fit, 1 were not taken" in screen_text(app))
+        await until(pilot, lambda: "Full: 2,000 characters fit, 1 was not taken" in screen_text(app))
         await until(pilot, lambda: session_of(app).snapshot.secrets)
         assert len(session_of(app).snapshot.secrets[0].text) == LONGEST_SECRET
 
