@@ -192,11 +192,11 @@ def local_model_of(window: Terminal) -> int:
     return found
 
 
-def wait_until_asked(model: int) -> None:
+def wait_until_asked(window: Terminal, model: int) -> None:
     """Wait until a frozen model has a request that it does not read; the screen says nothing of it."""
     deadline = time.monotonic() + PATIENCE
     while not _is_asked(model):
-        assert time.monotonic() < deadline, "the model was not asked"
+        assert time.monotonic() < deadline, f"the model was not asked\n{window.text}"
         time.sleep(0.05)  # between two questions to the kernel
 
 

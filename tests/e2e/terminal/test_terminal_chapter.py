@@ -99,7 +99,7 @@ class Evening:
         model = local_model_of(self._window)
         os.kill(model, signal.SIGSTOP)
         self._send("is writing")
-        wait_until_asked(model)  # Killed before, it would be started again, and answer.
+        wait_until_asked(self._window, model)  # Killed before, it would be started again, and answer.
         os.kill(model, signal.SIGKILL)
         self._window.wait_for("did not answer")
         self._window.wait_for("Retry (Ctrl+R)")
