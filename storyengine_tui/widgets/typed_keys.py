@@ -12,4 +12,7 @@ def text_of(event: events.Key) -> str:
     characters that are newer than Python are not.
     """
     text = event.character or ""
-    return text if event.is_printable or (text not in "\t\n" and clean(text) == text) else ""
+    # In a protocol of terminals, a key without a name in Textual; the last character is a logo on keyboards.
+    is_function = "\ue000" <= text < "\uf8ff"
+    is_text = text not in "\t\n" and not is_function and clean(text) == text
+    return text if event.is_printable or is_text else ""

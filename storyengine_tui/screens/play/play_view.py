@@ -298,10 +298,10 @@ def _opening_scene(snapshot: Snapshot) -> tuple[str, str]:
 
 
 def ending_consequences(
-    session: Session, waiting: Sequence[Slot], new_items: int = 0, partial: ReplyRequest | None = None
+    session: Session, waiting: Sequence[Slot], new_items: int = 0, broken_off: Sequence[ReplyRequest] = ()
 ) -> str:
     """Return what End Chapter will do. `waiting` are the slots whose panels hold text; `new_items` of the
-    memory bank are to be confirmed; `partial` is a reply that can be kept as far as it came."""
+    memory bank are to be confirmed; replies that have `broken_off` can be kept as far as they came."""
     left = session.unsummarised
     if left:
         calls = counted(-(-left // session.limits.chunk_size), "summary", "summaries")
@@ -315,8 +315,8 @@ def ending_consequences(
     if waiting:
         names = ", ".join(numbered(session, slot) for slot in waiting)
         lines.append(f"Text that is not sent yet stays where it is: {names}.")
-    if partial is not None:
-        lines.append(still_to_keep(session, partial))
+    if broken_off:
+        lines.append(still_to_keep(session, broken_off))
     if new_items:
         what = counted(new_items, "item of the memory bank is new", "items of the memory bank are new")
         them = "it" if new_items == 1 else "them"
@@ -324,9 +324,10 @@ def ending_consequences(
     return "\n\n".join(lines)
 
 
-def still_to_keep(session: Session, partial: ReplyRequest) -> str:
-    """Return what is no longer possible after a command that gives up a reply that broke off."""
-    return f"What came of the reply of {session.name_of(partial.slot)} can be kept before, but not after it."
+def still_to_keep(session: Session, broken_off: Sequence[ReplyRequest]) -> str:
+    """Return what is no longer possible after a command that gives up replies that broke off."""
+    names = " and ".join(dict.fromkeys(session.name_of(one.slot) for one in broken_off))
+    return f"What came of the reply of {names} can be kept before, but not after it."
 
 
 def _short(name: str, length: int) -> str:

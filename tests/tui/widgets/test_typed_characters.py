@@ -10,6 +10,7 @@ from storyengine_tui.textual_ext.terminal.paste_parser import PasteParser
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import EntryField, LineField
 from storyengine_tui.widgets.typed_keys import text_of
+from tests.tui.engine_app import until
 from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = pytest.mark.anyio
@@ -20,6 +21,7 @@ TYPED = [
     "\U0001f468\u200d\U0001f469\u200d\U0001f467",  # a family
     "10\u00a0km\u202f!",  # blanks of a French keyboard
     "a\U0001fae9b",  # an emoji of Unicode 16
+    "\uf8ff",  # the logo on keyboards of Apple
 ]
 
 
@@ -44,10 +46,9 @@ async def test_every_character_that_is_typed_is_in_the_field(
     async with app.running() as pilot:
         for key in keys_of(text):
             app.post_message(key)
-        await pilot.pause()
         typed = app.focused
         assert isinstance(typed, CappedTextArea | EntryField)
-        assert (typed.value if isinstance(typed, EntryField) else typed.text) == text
+        await until(pilot, lambda: (typed.value if isinstance(typed, EntryField) else typed.text) == text)
 
 
 async def test_a_field_that_is_only_read_takes_none_of_them() -> None:
@@ -66,6 +67,8 @@ def test_what_is_typed_before_a_field_is_there_has_them_too(text: str) -> None:
     assert early.text == text
 
 
-@pytest.mark.parametrize("character", [None, "\t", "\n", "\r", "\x1b", "\x7f", "\x00", "\u202e", "\u2028"])
+@pytest.mark.parametrize(
+    "character", [None, "\t", "\n", "\r", "\x1b", "\x7f", "\x00", "\u202e", "\u2028", "\ue01f"]
+)
 def test_a_key_that_does_something_types_nothing(character: str | None) -> None:
     assert text_of(events.Key("key", character)) == ""

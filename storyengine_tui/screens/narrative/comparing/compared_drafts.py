@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from rich.cells import cell_len
+
 from core.domain.ids import RequestId
 from core.domain.story.draft import NarrativeDraft
 from core.text.analysis.difference import differences
@@ -39,7 +41,7 @@ def drafts_to_compare(
         (f"{draft.version:,}", shown_time(draft.created_at), length, name, clean_line(draft.model))
         for draft, length, name in zip(drafts, lengths, names, strict=True)
     ]
-    longest, widest = (max(map(len, cells)) + 2 for cells in (lengths, names))
+    longest, widest = (max(map(cell_len, cells)) + 2 for cells in (lengths, names))
     fixed = (("#", 5), ("Made", _MADE), ("Words", longest), ("", min(widest, _LONGEST_NAME)))
 
     def columns(width: int) -> Sequence[tuple[str, int]]:

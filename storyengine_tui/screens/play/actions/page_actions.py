@@ -1,7 +1,7 @@
 """The base of the groups of actions of tab 2, which the page adopts, and the small ones of them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from core.domain.ids import RequestId
@@ -51,6 +51,12 @@ class PageActions:
         """Scroll the transcript to its end."""
         self.reading.go("end")
 
+    async def broken_off(self, session: "SessionHandle") -> list[ReplyRequest]:
+        """Return the failed replies of which text had arrived, or of which that cannot be read now."""
+        failed = session.snapshot.failed(ReplyRequest)
+        has_text = [await self.page.perform(session.takes.has_partial(one)) for one in failed]
+        return [one for one, has in zip(failed, has_text, strict=True) if has is not False]
+
 
 class PanelActions(PageActions):
     """Actions of tab 2 about where the GM reads and writes."""
@@ -86,27 +92,31 @@ class EndingActions(PageActions):
         one key does not end an unfinished one: with text in a panel, with a short last chunk, or before the
         first prompt, the GM reads what will happen and can cancel.
         """
-        if self.session.snapshot.session.keeps_bank:
-            work = self._ask_with_bank(self.session)
+        session = self.session
+        if session.snapshot.session.keeps_bank or session.snapshot.failed(ReplyRequest):
+            work = self._ask_once_known(session)
             run_in_background(self.page, work, group="end chapter", exclusive=True)
         else:
-            self._ask(self.session)
+            self._ask(session)
 
-    async def _ask_with_bank(self, session: "SessionHandle") -> None:
-        """Do the same in a chapter with a memory bank, once its new items are counted."""
-        new = await self.page.perform(session.bank.count_new())
+    async def _ask_once_known(self, session: "SessionHandle") -> None:
+        """Do the same once the new items of the bank are counted, and replies that broke off are read."""
+        keeps_bank = session.snapshot.session.keeps_bank
+        new = await self.page.perform(session.bank.count_new()) if keeps_bank else 0
+        broken_off = await self.broken_off(session)
         # Where the bank cannot be read a banner says so, and the chapter can end all the same.
         if self.page.shows(session):
-            self._ask(session, new or 0)
+            self._ask(session, new or 0, broken_off)
 
-    def _ask(self, session: "SessionHandle", new_items: int = 0) -> None:
+    def _ask(
+        self, session: "SessionHandle", new_items: int = 0, broken_off: Sequence[ReplyRequest] = ()
+    ) -> None:
         waiting = [area.slot for area in self.composer if not area.is_blank]
         chapter = session.snapshot.session
-        partial = self.view().partial
-        if not (waiting or new_items or partial or has_short_chunk(chapter)):
+        if not (waiting or new_items or broken_off or has_short_chunk(chapter)):
             self.page.do(session.end_chapter())
             return
-        text = ending_consequences(chapter, waiting, new_items, partial)
+        text = ending_consequences(chapter, waiting, new_items, broken_off)
         question = ConfirmModal("End the chapter?", text, confirm="End Chapter")
         self.page.ask_for(question, lambda _: session.end_chapter())
 

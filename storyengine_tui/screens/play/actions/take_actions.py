@@ -1,6 +1,6 @@
 """The actions of tab 2 that change what counts: takes, undo, branches, moves of typed text (design 12)."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -57,30 +57,26 @@ class TakeActions(PageActions):
 
         That is what Redo can bring back, and what came of a reply that the take gives up.
         """
-        failed = next(iter(self.session.snapshot.failed(ReplyRequest)), None)
-        if failed is None or (is_played(failed) and not failed.follows):
-            self._ask_unless_lost(ask)
-        else:
-            work = self._ask_beside(self.session, failed, ask)
+        if any(not one.is_take for one in self.session.snapshot.failed(ReplyRequest)):
+            work = self._ask_beside(self.session, ask)
             run_in_background(self.page, work, group="take", exclusive=True)
+        else:
+            self._ask_unless_lost(ask)
 
     async def _ask_beside(
-        self,
-        session: "SessionHandle",
-        failed: ReplyRequest,
-        ask: Callable[[], Coroutine[object, object, object]],
+        self, session: "SessionHandle", ask: Callable[[], Coroutine[object, object, object]]
     ) -> None:
-        """Ask for a take beside a reply that failed, once it is known whether text of it had arrived."""
-        has_partial = await self.page.perform(session.takes.has_partial(failed))
-        if has_partial is not None and self.page.shows(session):
-            self._ask_unless_lost(ask, failed if has_partial else None)
+        """Ask for a take beside replies that failed, once it is known whether text of them had arrived."""
+        broken_off = [one for one in await self.broken_off(session) if not one.is_take]
+        if self.page.shows(session):
+            self._ask_unless_lost(ask, broken_off)
 
     def _ask_unless_lost(
-        self, ask: Callable[[], Coroutine[object, object, object]], partial: ReplyRequest | None = None
+        self, ask: Callable[[], Coroutine[object, object, object]], broken_off: Sequence[ReplyRequest] = ()
     ) -> None:
         snapshot = self.session.snapshot
         undone = takes_view(snapshot, self.session.why_not).undone
-        lost = [still_to_keep(snapshot.session, partial)] if partial is not None else []
+        lost = [still_to_keep(snapshot.session, broken_off)] if broken_off else []
         if undone is not None:
             lost.append(
                 f"{undone.named.capitalize()} cannot be brought back by Redo once the new take has come."
@@ -96,7 +92,7 @@ class TakeActions(PageActions):
             return
         from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
-        text, cancel = "\n\n".join(lost), "Keep Redo" if partial is None else "Cancel"
+        text, cancel = "\n\n".join(lost), "Cancel" if broken_off else "Keep Redo"
         question = ConfirmModal("Ask for another take?", text, confirm="Another take", cancel=cancel)
         self.page.ask(question, go_on)
 

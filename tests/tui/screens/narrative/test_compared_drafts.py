@@ -147,7 +147,7 @@ async def test_the_words_in_which_two_drafts_differ_are_shown_as_text(desktop: D
         await page.pilot.press("up", "plus")
         await page.until(lambda: "+ The oars were wet." in paragraphs(screen))
         await page.pilot.press("y")
-        assert page.app.clipboard == "\n\n".join(paragraphs(screen))
+        await page.until(lambda: page.app.clipboard == "\n\n".join(paragraphs(screen)))
         await page.pilot.press("escape")
         await page.until(lambda: page.app.screen is not screen)
         assert page.draft.shown is page.draft.drafts[-1], "nothing has changed"
@@ -209,12 +209,14 @@ async def test_the_loop_goes_on_while_two_drafts_are_compared(
     async with chapter_page(desktop, make_two) as page:
         await page.until(lambda: len(page.draft.drafts) == 2)
         page.draft.view.focus()
+        await page.until(lambda: page.draft.view.has_focus)
         await page.pilot.press("equals_sign")
         await page.until(lambda: isinstance(page.app.screen, ComparisonScreen))
         screen = page.app.screen
         assert isinstance(screen, ComparisonScreen)
-        assert compared(screen) == "Comparing …"
+        await page.until(lambda: compared(screen) == "Comparing …")
         await page.pilot.press("up", "plus")
+        await page.until(lambda: screen.query_one(DataTable).get_row_at(0)[0].plain == " +")
         assert compared(screen) == "Comparing …"
         gate.set()
         await page.until(lambda: "+ The oars were wet." in paragraphs(screen))
@@ -231,6 +233,8 @@ def test_the_draft_that_shows_is_compared_with_the_one_before_it() -> None:
     for width in (76, 116):
         assert sum(cells for _, cells in found.columns(width)) == width
     assert sum(cells for _, cells in found.columns(20)) > 20, "the table scrolls"
+    wide = drafts_to_compare(drafts, {key: "美良" for key in names if key}, 2)
+    assert wide.columns(76)[3] == ("", len("as ") + 4 + 2), "a letter of two cells is not cut"
 
 
 def test_equal_drafts_and_an_empty_one() -> None:

@@ -58,6 +58,24 @@ async def test_a_take_of_an_earlier_prompt_asks_first_where_it_gives_up_what_cam
         assert "Who is there?" in [area.text for area in table.composer]
 
 
+async def test_the_end_says_nothing_of_a_reply_that_was_stopped_before_its_first_word(
+    desktop: Desktop,
+) -> None:
+    slow = Entry(match=ScriptMatch(schema="text", last="HOLD"), text="I see.", first_token=3600.0)
+    desktop.script = Script(reply=(slow, Entry(match=ScriptMatch(schema="text"), text="Yes.")))
+    async with at_table(desktop) as table:
+        await table.play("Ready?")
+        await table.send("HOLD")
+        await table.until(lambda: table.pane.view is not None and table.pane.view.running is not None)
+        await table.pilot.press("escape")
+        await table.until(lambda: table.snapshot.failed(ReplyRequest))
+        await table.pane.run_action("end_chapter")
+        await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
+        text = str(table.app.screen.query(".confirm--text").first().render())
+        assert "Text that is not sent yet stays where it is" in text
+        assert "What came of the reply" not in text
+
+
 async def test_a_take_gives_up_a_reply_that_failed_before_its_first_word_unasked(desktop: Desktop) -> None:
     fault = Entry(match=ScriptMatch(schema="text", last="Who"), fault=Fault.SERVER_ERROR)
     desktop.script = Script(reply=(fault, Entry(match=ScriptMatch(schema="text"), text="Yes.")))

@@ -53,7 +53,7 @@ async def test_a_correction_of_a_reply_stays_in_its_field_when_it_is_not_stored(
         assert not any(event.text.endswith(" Now.") for event in await table.events())
 
 
-@pytest.mark.parametrize(("rows", "most"), [(24, 13), (35, 23), (36, 23), (60, 39)])
+@pytest.mark.parametrize(("rows", "most"), [(24, 13), (35, 23), (36, 23), (60, 44)])
 async def test_a_reply_to_correct_has_the_rows_that_the_terminal_has_to_spare(
     desktop: Desktop, rows: int, most: int
 ) -> None:
