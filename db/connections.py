@@ -1,5 +1,6 @@
 """Connections to the database: URLs, the pool, single connections, and the settings of each."""
 
+import logging
 from contextlib import suppress
 from typing import Any, Final, LiteralString
 
@@ -8,9 +9,10 @@ from psycopg import AsyncConnection
 from sqlalchemy import URL, Dialect, event, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from core.domain.errors import StorageError
-from db.errors import LOAD, guarded
+from db.errors import LOAD, guarded, is_lost_connection
 
 DRIVER: Final = "postgresql+psycopg"
 _ALIASES: Final = frozenset(
@@ -54,6 +56,23 @@ _HAS_LATER_LIMIT: Final = 17_00_00
 RawConnection = AsyncConnection[tuple[Any, ...]]
 
 
+class LostConnections(logging.Filter):
+    """Drops what the pool logs as an error of its own where a connection is lost.
+
+    The caller gets an exception, and logs what became of its work.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is about anything else."""
+        error = record.exc_info[1] if record.exc_info else None
+        return error is None or not is_lost_connection(error)
+
+
+_NO_LOST_CONNECTIONS: Final = LostConnections()
+_POOL_LOG: Final = logging.getLogger(f"{AsyncAdaptedQueuePool.__module__}.{AsyncAdaptedQueuePool.__name__}")
+"""The log of the pool of an asynchronous engine."""
+
+
 def parse_url(text: str) -> URL:
     """Return a PostgreSQL URL in any usual spelling with our driver; raise StorageError for any other."""
     try:
@@ -85,6 +104,7 @@ def open_engine(url: URL) -> AsyncEngine:
         use_native_hstore=False,  # No column has that type, and looking for it is a query at each start.
     )
     event.listen(engine.sync_engine, "connect", _set_limits)
+    _POOL_LOG.addFilter(_NO_LOST_CONNECTIONS)
     return engine
 
 

@@ -176,7 +176,7 @@ class GameMaster(Terminal):
         """Quit, and find that all went well."""
         self.press("ctrl+q")
         assert self.wait_for_end() == 0, f"{self.text}\n{self.explain()}"
-        assert not self.errors
+        assert not self.errors, self.explain()
 
 
 def local_model_of(window: Terminal) -> int:
