@@ -12,10 +12,13 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.strip import Strip
 from textual.timer import Timer
+from textual.widget import Widget
 
 from storyengine_tui.textual_ext.painting.compositor import FrontCompositor
 from tests.tui.idle import nothing_ready
 
+MOST_PAUSES = 50
+"""Pauses after which a widget that never comes to rest is pointed at all the same."""
 LATE = 0.5
 """Seconds by which a frame is late at most, however busy the loop is."""
 
@@ -27,6 +30,21 @@ def rendered(app: App[Any]) -> list[Strip]:
     """
     visible_screen_stack.set(app._background_screens)
     return app.screen._compositor.render_strips()
+
+
+async def at_rest(pilot: Pilot[Any], target: Widget | type[Widget] | str | None) -> None:
+    """Wait until what the mouse is to meet stays where it is: a layout that is due would move it away."""
+    if target is None:
+        return
+    screen = pilot.app.screen
+    widget = target if isinstance(target, Widget) else screen.query_one(target)
+    before, alike = widget.region, 0
+    for _ in range(MOST_PAUSES):
+        await pilot.pause()
+        alike = alike + 1 if widget.region == before and not screen._layout_required else 0
+        if alike == 2:
+            return
+        before = widget.region
 
 
 @contextmanager
@@ -63,7 +81,16 @@ def frames_on_pause() -> Iterator[None]:
             finally:
                 is_painting = False
 
+    post_mouse = Pilot._post_mouse_events
+
+    async def post_mouse_at_rest(
+        self: Pilot[Any], events: Any, widget: Any = None, *arguments: Any, **options: Any
+    ) -> bool:
+        await at_rest(self, widget)
+        return await post_mouse(self, events, widget, *arguments, **options)
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pilot, "_post_mouse_events", post_mouse_at_rest)
         for kind in (Compositor, FrontCompositor):
             patch.setattr(kind, "render_update", dropping(kind.render_update))
         patch.setattr(Pilot, "pause", pause_and_paint)
