@@ -139,6 +139,7 @@ class Counted(str):
 
 def test_a_line_is_not_copied_again_for_each_row_that_it_is_wrapped_to() -> None:
     """A chapter of one paragraph of a million characters took seconds."""
+    Counted.copied = 0
     text = Counted("and then " * 2_000)
     assert len(wrap(text, 0, 40)) > 400
     assert Counted.copied < 10 * len(text)
