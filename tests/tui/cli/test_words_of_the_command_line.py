@@ -1,5 +1,6 @@
 """The command line says the same as the screen, and ids in it can be copied."""
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from core.domain.ids import new_uuid
 from core.domain.session.session_state import SessionState
+from storyengine_tui import cli
 from storyengine_tui.cli.app import app
 from storyengine_tui.cli.commands.chapter.sessions import SHORTEST_ID, distinct_length
 from storyengine_tui.cli.commands.system.doctor import _directory
@@ -118,6 +120,21 @@ def test_the_help_calls_a_chapter_a_chapter() -> None:
     for text in texts:
         assert not re.search(r"\bsession\b", text.replace("--session", "")), text
         assert "SESSION <str>  Its id" not in text, "the id of what?"
+
+
+def test_an_answer_calls_a_chapter_a_chapter() -> None:
+    found = []
+    for file in sorted(Path(cli.__file__).parent.rglob("*.py")):
+        tree = ast.parse(file.read_text("utf-8"))
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        found += [
+            f"{file.name}: {node.value}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
+            if re.search(r"\bsession\b ?.|. ?\bsession\b", node.value, re.IGNORECASE)
+            and not re.search(r"--session|SESSION", node.value)
+        ]
+    assert not found
 
 
 @pytest.mark.parametrize("command", ["list", "fetch", "use", "show", "accounts", "key"])

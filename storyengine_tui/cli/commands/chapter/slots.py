@@ -54,7 +54,7 @@ async def restore(session: SessionArgument, number: Number) -> None:
     """Make a new chapter that begins where the slot was taken; nothing else is touched."""
     async with _points_of(session) as (points, session_id):
         fresh = await points.restore(session_id, number)
-    say(f"Restored as session {fresh}")
+    say(f"Restored as chapter {fresh}")
 
 
 @command(app)

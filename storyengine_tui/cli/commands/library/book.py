@@ -152,7 +152,7 @@ async def next_(
     where = f"chapter {of_book.number_of(fresh)} of “{of_book.title}”" if of_book else "the next chapter"
     if unread:
         say(f"{unread} `storyengine bank read {before}` reads what is left.")
-    say(f"Began {where} as session {fresh}")
+    say(f"Began {where}: {fresh}")
     for line in carried.lines:
         known = ", ".join(line.known_to) or "no one"
         say(f"  {line.kind.value}, known to {known}: {line.text}")
