@@ -75,14 +75,14 @@ canon: dev-environment ## measure whether canon holds (ARGS="--seed N … --prom
 voices: dev-environment ## measure how the characters of a model sound (ARGS="--model FILE.gguf --style small full")
 	@$(BIN)/python -m bench.voices $(ARGS)
 
-screenshots: dev-environment ## take the pictures of the README anew, from the real program
+screenshots: dev-environment ## take the pictures of the README again, from the real program
 	@$(BIN)/python -m tools.screenshots $(ARGS)
 
 dependencies: dev-environment ## write docs/dependencies.md from the lock files (ARGS=--check only compares)
 	@$(BIN)/python -m tools.dependencies $(ARGS)
 
 # uv solves for every platform at once, which pip cannot; it lives in a directory that goes afterwards.
-lock: dev-environment ## solve the lock files anew, after a change of dependencies (ARGS=--upgrade for newer ones)
+lock: dev-environment ## solve the lock files again, after a change of dependencies (ARGS=--upgrade for newer ones)
 	@set -eu; place=$$(mktemp -d); trap 'rm -rf "$$place"' EXIT INT TERM; \
 	$(BIN)/python -m venv "$$place"; \
 	PIP_DISABLE_PIP_VERSION_CHECK=1 "$$place/bin/python" -I -m pip install --quiet --quiet uv; \
