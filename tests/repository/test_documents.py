@@ -192,6 +192,27 @@ def test_the_failures_of_the_page_are_all_that_there_are() -> None:
     assert set(re.findall(r"`([A-Z_]{8,})`", section)) == {code.value for code in ErrorCode}
 
 
+@cache
+def modules() -> tuple[Path, ...]:
+    tops = ("core", "db", "storyengine_tui", "migrations", "tests", "tools", "bench")
+    return tuple(file for top in tops for file in (ROOT / top).rglob("*.py"))
+
+
+def modules_of(path: str) -> list[Path]:
+    """Return the modules whose path ends so, as a page names one from a folder that says enough."""
+    return [file for file in modules() if file.as_posix().endswith(f"/{path}")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_module_that_a_page_names_is_there_and_has_what_is_named_of_it(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert not [path for path in re.findall(r"`([\w/]+/\w+\.py)`", text) if not modules_of(path)]
+    named = [(path, name) for name, path in re.findall(r"`(\w+)` in `([\w/]+\.py)`", text)]
+    for path, name in named + re.findall(r"`([\w/]+\.py)` \(`(\w+)`\)", text):
+        sources = [file.read_text("utf-8") for file in modules_of(path)]
+        assert any(re.search(rf"^ *(?:def|class) {name}\b", one, re.MULTILINE) for one in sources), name
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_path_and_a_goal_of_make_that_a_page_names_are_there(page: Path) -> None:
     text = page.read_text("utf-8")
