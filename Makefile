@@ -47,7 +47,7 @@ e2e: dev-environment ## play a whole chapter at a real terminal with the local m
 e2e-lines: dev-environment ## play that evening in every kind of terminal, and over a line of 9,600 baud
 	@STORYENGINE_LINES=1 $(BIN)/python -m pytest -n 2 -m chapter tests/e2e/terminal/test_terminal_chapter.py
 
-torture: dev-environment ## kill, fail and soak it for a quarter of an hour; the figures go into docs/reliability.md
+torture: dev-environment ## kill, fail and soak it for some hours (ARGS="--length 0.1" for a share); the figures go into docs/reliability.md
 	@$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile torture tests/core tests/tui
 	@$(BIN)/python -m pytest -n 2 -m torture tests/torture tests/leaks
 	@STORYENGINE_KILLS=50 $(BIN)/python -m pytest -n 0 tests/e2e/terminal/test_kill.py

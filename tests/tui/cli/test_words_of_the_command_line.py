@@ -72,6 +72,15 @@ def test_a_refusal_repeats_no_control_sequence_of_the_words_that_were_typed() ->
     assert not {"\u202e", "\x1b"} & set(refused.output)
 
 
+def test_a_password_without_a_terminal_is_refused_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORYENGINE_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("STORYENGINE_CONFIG_DIR", str(tmp_path))
+    refused = CliRunner().invoke(app, ["password"])
+    assert "The new password is read at a terminal only; nothing was changed." in refused.output
+
+
 def test_every_state_has_words() -> None:
     assert set(STATE_LABELS) == set(SessionState)
 
