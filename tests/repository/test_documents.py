@@ -192,6 +192,16 @@ def test_the_failures_of_the_page_are_all_that_there_are() -> None:
     assert set(re.findall(r"`([A-Z_]{8,})`", section)) == {code.value for code in ErrorCode}
 
 
+def test_what_contributing_gives_to_make_test_can_be_run() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    given = [shlex.split(words) for words in re.findall(r'`make test ARGS="([^"]*)"`', text)]
+    assert given
+    for words in given:
+        assert all((ROOT / word).exists() for word in words if word.startswith("tests/"))
+        # Make divides the tests among workers, which no debugger can be in.
+        assert "--pdb" not in words or words[words.index("-n") + 1] == "0"
+
+
 @cache
 def modules() -> tuple[Path, ...]:
     tops = ("core", "db", "storyengine_tui", "migrations", "tests", "tools", "bench")
