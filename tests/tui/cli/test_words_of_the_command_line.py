@@ -116,6 +116,10 @@ def test_no_line_in_a_list_of_commands_is_cut(group: str) -> None:
     assert "..." not in commands
 
 
+def test_the_help_of_the_program_says_how_the_screen_is_opened() -> None:
+    assert "Without a command the screen opens" in CliRunner().invoke(app, ["--help"]).output
+
+
 def help_texts(command: Any, *path: str) -> Iterator[str]:
     """Yield the help of a command, and of those below it."""
     yield CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "200"}).output
