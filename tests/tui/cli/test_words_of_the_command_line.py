@@ -135,6 +135,11 @@ def test_the_help_calls_a_chapter_a_chapter() -> None:
         assert "SESSION <str>  Its id" not in text, "the id of what?"
 
 
+def test_the_help_writes_what_is_to_be_typed_in_capitals() -> None:
+    for text in help_texts(get_command(app)):
+        assert not re.search(r"Usage: .*[{[][a-z]", text), text
+
+
 def test_an_answer_calls_a_chapter_a_chapter() -> None:
     found = []
     for file in sorted(Path(cli.__file__).parent.rglob("*.py")):

@@ -92,7 +92,10 @@ def _write_new(out: Path, content: bytes) -> None:
 
 async def import_(
     file: Annotated[
-        Path, typer.Argument(help="JSON written by `storyengine export`, or a chat of SillyTavern (.jsonl).")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="JSON written by `storyengine export`, or a chat of SillyTavern (.jsonl)."
+        ),
     ],
     trust: Annotated[
         bool, typer.Option("--trust", help="Take the models that its characters bring, too.")

@@ -46,7 +46,7 @@ def _cells(one: Book) -> tuple[str, ...]:
 
 @command(app)
 async def new(
-    title: Annotated[str, typer.Argument(help="Its title.")],
+    title: Annotated[str, typer.Argument(metavar="TITLE", help="Its title.")],
     author: Author = None,
     description: Description = None,
 ) -> None:
