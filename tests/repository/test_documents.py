@@ -136,6 +136,20 @@ def test_every_setting_is_named_on_a_page() -> None:
     assert not fields - named_on_pages() - as_variables
 
 
+def test_every_variable_that_the_program_reads_is_named_on_a_page() -> None:
+    product = [
+        file for file in modules() if file.relative_to(ROOT).parts[0] in ("core", "db", "storyengine_tui")
+    ]
+    read = {
+        name
+        for file in product
+        for name in re.findall(r'"(STORYENGINE_[A-Z_]*[A-Z])"', file.read_text("utf-8"))
+    }
+    texts = "\n".join(page.read_text("utf-8") for page in (*PAGES, ROOT / "Makefile"))
+    assert read
+    assert not {name for name in read if name not in texts}
+
+
 def test_every_key_of_a_chapter_script_is_named_on_the_page() -> None:
     known = {*FILE_KEYS, *CHARACTER_KEYS, *KEYS_OF_PROMPT, *SECRET_KEYS}
     page = COMMAND_LINE.read_text("utf-8").split("## Chapter scripts")[1].split("\n## ")[0]
