@@ -36,4 +36,5 @@ USER storyengine
 WORKDIR /out
 VOLUME ["/data", "/out"]
 ENTRYPOINT ["storyengine-entrypoint"]
-CMD ["--help"]
+# Without a command the screen opens.
+CMD []

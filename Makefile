@@ -47,7 +47,7 @@ e2e: dev-environment ## play a whole chapter at a real terminal with the local m
 e2e-lines: dev-environment ## play that evening in every kind of terminal, and over a line of 9,600 baud
 	@STORYENGINE_LINES=1 $(BIN)/python -m pytest -n 2 -m chapter tests/e2e/terminal/test_terminal_chapter.py
 
-torture: dev-environment ## kill, fail and soak it for a quarter of an hour; the figures go into docs/reliability.md
+torture: dev-environment ## kill, fail and soak it for some hours (ARGS="--length 0.1" for a share); the figures go into docs/reliability.md
 	@$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile torture tests/core tests/tui
 	@$(BIN)/python -m pytest -n 2 -m torture tests/torture tests/leaks
 	@STORYENGINE_KILLS=50 $(BIN)/python -m pytest -n 0 tests/e2e/terminal/test_kill.py
@@ -75,14 +75,14 @@ canon: dev-environment ## measure whether canon holds (ARGS="--seed N … --prom
 voices: dev-environment ## measure how the characters of a model sound (ARGS="--model FILE.gguf --style small full")
 	@$(BIN)/python -m bench.voices $(ARGS)
 
-screenshots: dev-environment ## take the pictures of the README anew, from the real program
+screenshots: dev-environment ## take the pictures of the README again, from the real program
 	@$(BIN)/python -m tools.screenshots $(ARGS)
 
 dependencies: dev-environment ## write docs/dependencies.md from the lock files (ARGS=--check only compares)
 	@$(BIN)/python -m tools.dependencies $(ARGS)
 
 # uv solves for every platform at once, which pip cannot; it lives in a directory that goes afterwards.
-lock: dev-environment ## solve the lock files anew, after a change of dependencies (ARGS=--upgrade for newer ones)
+lock: dev-environment ## solve the lock files again, after a change of dependencies (ARGS=--upgrade for newer ones)
 	@set -eu; place=$$(mktemp -d); trap 'rm -rf "$$place"' EXIT INT TERM; \
 	$(BIN)/python -m venv "$$place"; \
 	PIP_DISABLE_PIP_VERSION_CHECK=1 "$$place/bin/python" -I -m pip install --quiet --quiet uv; \

@@ -307,7 +307,7 @@ def _refuse_what_we_never_write(plain: object, body: SessionBody) -> None:
         raise ImportRefusedError("a content does not match its own checksum")
     owners = {body.session.id, *(thing.session_id for thing in _things(body))}
     if len(owners) > 1:
-        raise ImportRefusedError("it holds parts of more than one session")
+        raise ImportRefusedError("it holds parts of more than one chapter")
     problem = next(problems_of_body(body), None)
     if problem is not None:
         raise ImportRefusedError(problem)

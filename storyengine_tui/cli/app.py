@@ -65,7 +65,10 @@ def _plain(error: typer.BadParameter) -> str:
 app = typer.Typer(
     name="storyengine",
     cls=Commands,
-    help="Write a chapter with one to seven AI characters. You are the Game Master.",
+    help=(
+        "Write a chapter with one to seven AI characters. You are the Game Master.\n\n"
+        "Without a command the screen opens; its keys are at F1."
+    ),
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -118,10 +121,7 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Write a chapter with one to seven AI characters. You are the Game Master.
-
-    Without a command the screen opens.
-    """
+    """Open the screen where no command is given."""
     if context.invoked_subcommand is None:
         from storyengine_tui.cli.commands.chapter.open_app import open_app
 

@@ -22,7 +22,7 @@ def ask_hidden(what: str, *, otherwise: str, is_asked_twice: bool = False) -> Se
 
     Raises StoryEngineError when standard input is not a terminal: the prompt would show what is typed.
     """
-    _require_terminal(f"{what} is read at a terminal only", otherwise)
+    _require_terminal(f"The {what.lower()} is read at a terminal only", otherwise)
     again = f"{what}, once more" if is_asked_twice else False
     return SecretStr(typer.prompt(what, hide_input=True, confirmation_prompt=again, err=True))
 

@@ -98,6 +98,12 @@ def test_each_profile_starts_the_application_with_its_settings_and_its_database(
     assert set(services[application]["networks"]) & set(services[database]["networks"])
 
 
+def test_the_application_opens_the_screen_where_no_command_is_given(compose: dict[str, Any]) -> None:
+    applications = [service for name, service in compose["services"].items() if name.startswith("app")]
+    assert all("command" not in service and service["tty"] for service in applications)
+    assert (ROOT / "Dockerfile").read_text("utf-8").rstrip().endswith("\nCMD []")
+
+
 @pytest.mark.parametrize("profile", sorted(PROFILES))
 def test_each_profile_has_a_healthy_database_before_the_application(
     compose: dict[str, Any], profile: str

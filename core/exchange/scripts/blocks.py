@@ -23,7 +23,7 @@ from core.text.cleaning import clean_line
 
 Named = TypeVar("Named", bound=StrEnum)
 
-_KEYS: Final = ("name", "text", "order", "place", "on", "variants", "characters", "agents")
+BLOCK_KEYS: Final = ("name", "text", "order", "place", "on", "variants", "characters", "agents")
 
 
 def read_prompt_blocks(script: FieldReader) -> PromptBlocks:
@@ -48,7 +48,7 @@ def read_prompt_blocks(script: FieldReader) -> PromptBlocks:
 
 
 def _block(reader: FieldReader, number: int) -> PromptBlock:
-    reader.refuse_unknown(_KEYS)
+    reader.refuse_unknown(BLOCK_KEYS)
     name = clean_line(reader.text("name", LONGEST_BLOCK_NAME, is_required=True))
     text = reader.text("text", LONGEST_PROMPT_BLOCK, is_required=True)
     variants = (

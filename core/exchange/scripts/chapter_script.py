@@ -41,12 +41,12 @@ MAX_FILE_BYTES = 5_000_000
 MAX_TITLE = 120
 _SHOWN_PROBLEMS = 20
 _LIMITS = Limits()
-_FILE_KEYS = (
+FILE_KEYS = (
     *("book", "title", "world", "chapter", "narrative", "target_words", "viewpoint", "variant", "silence"),
     *("lore", "bank", "language"),
     *("agent", "secret", "block", "prompt"),
 )
-_CHARACTER_KEYS = ("name", "identity", "short_description", "aliases", "group", "groups_visible")
+CHARACTER_KEYS = ("name", "identity", "short_description", "aliases", "group", "groups_visible")
 
 
 class ChapterScriptError(StoryEngineError):
@@ -211,7 +211,7 @@ def _toml_problem(error: tomllib.TOMLDecodeError) -> ScriptProblem:
 
 def _script_of(script: FieldReader) -> ChapterScript:
     """Return what a parsed document says; raise ChapterScriptError with all problems."""
-    script.refuse_unknown(_FILE_KEYS)
+    script.refuse_unknown(FILE_KEYS)
     book = clean_line(script.text("book", LONGEST_NAME))
     title = clean_line(script.text("title", MAX_TITLE))
     world = script.text("world", _LIMITS.world, is_required=True)
@@ -275,7 +275,7 @@ def _read_cast(script: FieldReader) -> tuple[ScriptCharacter, ...]:
     found: list[ScriptCharacter] = []
     # Characters beyond the seventh are one problem, reported above; their contents are not checked.
     for slot, reader in zip(Slot, tables, strict=False):
-        reader.refuse_unknown(_CHARACTER_KEYS)
+        reader.refuse_unknown(CHARACTER_KEYS)
         name = _read_name(reader, slot, found)
         identity = reader.text("identity", _LIMITS.identity)
         profile = reader.profiles[slot] = _read_profile(reader)

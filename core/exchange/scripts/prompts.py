@@ -25,7 +25,17 @@ from core.text.cleaning import clean_line
 MOST_TAKES: Final = 20
 MOST_BRANCHES: Final = 20
 """Each is a session of its own, with the prompts before it."""
-_KEYS: Final = ("to", "then", "text", "takes", "undo", "branch_at", "branch_title", "away", *PROMPT_KEYS)
+KEYS_OF_PROMPT: Final = (
+    "to",
+    "then",
+    "text",
+    "takes",
+    "undo",
+    "branch_at",
+    "branch_title",
+    "away",
+    *PROMPT_KEYS,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +115,7 @@ class _Line:
 
     def read(self, reader: FieldReader) -> ScriptPrompt:
         """Return the next prompt of the script, and go on after it."""
-        reader.refuse_unknown(_KEYS)
+        reader.refuse_unknown(KEYS_OF_PROMPT)
         branch_at = _branch_at(reader, len(self.prompts))
         if branch_at:
             self._branch(branch_at)

@@ -77,7 +77,7 @@ _DIGITS: Final = tuple(str(int(slot)) for slot in Slot)
 
 PROMPT_KEYS: Final = ("present", "heard_by", "whisper", "scene", "line", "roll")
 """The keys of `[[prompt]]` that are read here."""
-_SECRET_KEYS: Final = ("text", "known_by", "groups", "reveal_at", "reveal_to")
+SECRET_KEYS: Final = ("text", "known_by", "groups", "reveal_at", "reveal_to")
 _LONGEST_ROLL: Final = 40
 _LONGEST_SCENE: Final = 10_000
 """Characters of the words of a new scene: fewer than a line has, which the break is a part of."""
@@ -144,7 +144,7 @@ def read_secrets(script: FieldReader) -> tuple[Secret, ...]:
 
 def _secret(reader: FieldReader, number: int) -> Secret:
     table = reader.table
-    reader.refuse_unknown(_SECRET_KEYS)
+    reader.refuse_unknown(SECRET_KEYS)
     text = reader.text("text", LONGEST_SECRET, is_required=True)
     known_by = reader.characters("known_by")
     groups = reader.lines("groups")

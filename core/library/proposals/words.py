@@ -3,18 +3,9 @@
 from typing import Final
 
 from core.domain.proposal import NAME, TEXT, Occasion, Proposal, ProposedPart, Record
+from core.library.characters.nature import TITLES
 from core.text.cleaning import clean_line
 
-_LABELS: Final = {
-    "description": "How it shows",
-    "perspective": "View",
-    "approach": "Approach",
-    "personal_stake": "What is at stake",
-    "strength": "Strength",
-    "sentiment": "Feeling",
-    "exposure_now": "Exposure",
-    "exposure_desired": "Exposure wanted",
-}
 _FROM: Final = {
     Occasion.GAPS: "to fill a gap",
     Occasion.CHAPTER: "from the chapter",
@@ -76,8 +67,8 @@ def _records(records: tuple[Record, ...]) -> str:
 
 def _lines(record: Record, *, is_named: bool) -> list[str]:
     lines = [f"{record[NAME]}:"] if is_named else []
-    for key, label in _LABELS.items():
+    for key, label in TITLES.items():
         value = record.get(key, "")
-        if value != "":
+        if key != NAME and value != "":
             lines.append(f"{label}: {value if isinstance(value, str) else f'{value:g}'}")
     return lines

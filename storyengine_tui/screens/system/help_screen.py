@@ -76,11 +76,7 @@ class HelpScreen(OverlayModal[None]):
         start: DOMNode = screen.focused or screen
         # What the app says holds for the chapter, and not for a dialog over it.
         nodes = (node for node in start.ancestors_with_self if node is not screen.app or not screen.is_modal)
-        texts = [
-            node.HELP
-            for node in nodes
-            if isinstance(getattr(node, "HELP", None), str) and not isinstance(node, TextArea)
-        ]
+        texts = [node.HELP for node in nodes if isinstance(getattr(node, "HELP", None), str)]
         return cls([text for text in texts if text], keys_of(screen))
 
     def compose(self) -> ComposeResult:

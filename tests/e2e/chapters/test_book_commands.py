@@ -91,7 +91,7 @@ def test_the_next_chapter_of_a_chapter_without_a_book_begins_one(fresh: Machine)
     fresh.out.mkdir()
     played(fresh, script(fresh, "a.toml", "Dawn"))
     said = fresh.lines("next", "last")
-    assert said[0].startswith("Began chapter 2 of “Dawn” as session ")
+    assert said[0].startswith("Began chapter 2 of “Dawn”: ")
     assert any(", known to Kara, Joss: " in line for line in said)
     assert len(fresh.lines("sessions")) == 2
     [first] = [line.split("\t")[0] for line in fresh.lines("sessions") if "Dawn" in line]

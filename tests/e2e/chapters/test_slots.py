@@ -33,7 +33,7 @@ def test_a_slot_of_ones_own_is_kept_restored_and_let_go(played: tuple[Machine, s
     [kept] = here.lines("slots", "save", session, "The [/x] end")
     assert kept.startswith("Saved as “The [/x] end” in save slot 10")
     [restored] = here.lines("slots", "restore", session, "10")
-    fresh = restored.removeprefix("Restored as session ")
+    fresh = restored.removeprefix("Restored as chapter ")
     [before, after] = (here.lines("export", which, "--format", "transcript") for which in (session, fresh))
     assert before == after
     assert ids(here, "Slots (The [/x] end)") == [fresh]
@@ -58,8 +58,8 @@ def test_importing_an_export_of_a_chapter_takes_a_slot_of_it_first(played: tuple
     first, second = here.work / "first.json", here.work / "second.json"
     here.lines("export", session, "--out", first)
     [imported] = here.lines("import", first)
-    assert re.fullmatch(r"Imported as session [0-9a-f-]{36}", imported)
-    copy = imported.removeprefix("Imported as session ")
+    assert re.fullmatch(r"Imported as chapter [0-9a-f-]{36}", imported)
+    copy = imported.removeprefix("Imported as chapter ")
     assert listed(here, copy) == {}
     here.lines("export", copy, "--out", second)
     here.lines("import", second)

@@ -184,7 +184,7 @@ FORGERIES: tuple[tuple[dict[str, object], str], ...] = (
     ({"details": {"kind": "spell"}}, "items.0.details"),
     ({"text": "\u001b[31mred"}, "escape"),
     ({"updated_at": "0001-01-01T00:00:00Z"}, "time"),
-    ({"session_id": str(UUID(int=9))}, "more than one session"),
+    ({"session_id": str(UUID(int=9))}, "more than one chapter"),
 )
 
 

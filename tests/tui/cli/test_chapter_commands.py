@@ -1,6 +1,7 @@
 """What commands on a chapter say of calls that were dropped, and of times."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -110,3 +111,13 @@ def test_of_several_characters_that_leave_all_do_or_none(
     assert first.count("until") == 0
     assert first.count(",") == 1
     assert second == "Away: no one"
+
+
+def test_a_chapter_is_shown_with_its_title(here: Desktop, capsys: pytest.CaptureFixture[str]) -> None:
+    async def write(engine: Engine) -> None:
+        await ended(engine, "Dawn")
+
+    here.prepare_now(write)
+    asyncio.run(sessions.show("last"))
+    first = capsys.readouterr().out.splitlines()[0]
+    assert re.fullmatch(r"Chapter [0-9a-f-]{36}: Dawn", first)

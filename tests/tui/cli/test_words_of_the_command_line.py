@@ -1,5 +1,6 @@
 """The command line says the same as the screen, and ids in it can be copied."""
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from core.domain.ids import new_uuid
 from core.domain.session.session_state import SessionState
+from storyengine_tui import cli
 from storyengine_tui.cli.app import app
 from storyengine_tui.cli.commands.chapter.sessions import SHORTEST_ID, distinct_length
 from storyengine_tui.cli.commands.system.doctor import _directory
@@ -70,6 +72,15 @@ def test_a_refusal_repeats_no_control_sequence_of_the_words_that_were_typed() ->
     assert not {"\u202e", "\x1b"} & set(refused.output)
 
 
+def test_a_password_without_a_terminal_is_refused_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORYENGINE_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("STORYENGINE_CONFIG_DIR", str(tmp_path))
+    refused = CliRunner().invoke(app, ["password"])
+    assert "The new password is read at a terminal only; nothing was changed." in refused.output
+
+
 def test_every_state_has_words() -> None:
     assert set(STATE_LABELS) == set(SessionState)
 
@@ -105,6 +116,10 @@ def test_no_line_in_a_list_of_commands_is_cut(group: str) -> None:
     assert "..." not in commands
 
 
+def test_the_help_of_the_program_says_how_the_screen_is_opened() -> None:
+    assert "Without a command the screen opens" in CliRunner().invoke(app, ["--help"]).output
+
+
 def help_texts(command: Any, *path: str) -> Iterator[str]:
     """Yield the help of a command, and of those below it."""
     yield CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "200"}).output
@@ -118,6 +133,26 @@ def test_the_help_calls_a_chapter_a_chapter() -> None:
     for text in texts:
         assert not re.search(r"\bsession\b", text.replace("--session", "")), text
         assert "SESSION <str>  Its id" not in text, "the id of what?"
+
+
+def test_the_help_writes_what_is_to_be_typed_in_capitals() -> None:
+    for text in help_texts(get_command(app)):
+        assert not re.search(r"Usage: .*[{[][a-z]", text), text
+
+
+def test_an_answer_calls_a_chapter_a_chapter() -> None:
+    found = []
+    for file in sorted(Path(cli.__file__).parent.rglob("*.py")):
+        tree = ast.parse(file.read_text("utf-8"))
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        found += [
+            f"{file.name}: {node.value}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
+            if re.search(r"\bsession\b ?.|. ?\bsession\b", node.value, re.IGNORECASE)
+            and not re.search(r"--session|SESSION", node.value)
+        ]
+    assert not found
 
 
 @pytest.mark.parametrize("command", ["list", "fetch", "use", "show", "accounts", "key"])

@@ -15,7 +15,7 @@ from textual.dom import DOMNode
 from textual.widgets import Input, TextArea
 
 import storyengine_tui
-from storyengine_tui.widgets.key_names import with_key
+from storyengine_tui.widgets.key_names import with_key, written_out
 
 ROOT = Path(__file__).parents[3]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -28,6 +28,7 @@ SHORT = re.compile(r"(?<![\[\w(|])\^[a-z]\b|\(\^[a-z]\)|⏎")
 """A short name of a key, as in the row of keys; `^` at the beginning of a regular expression is not one."""
 SHOWN_IN = {"bank": "narrative"}
 """Packages of screens whose parts are shown on a screen of another one."""
+ALL_PANELS = " ".join(f"Alt+{number}" for number in range(2, 8))
 SIGNS = {"/": "slash", "+": "plus", "=": "equals_sign", "-": "minus", "?": "question_mark"}
 
 
@@ -86,6 +87,17 @@ def test_a_key_that_a_help_text_names_is_one_of_its_screen_or_of_what_is_in_it()
         missing = named(help_text) - {App.COMMAND_PALETTE_BINDING} - {k for o in around for k in keys_of(o)}
         wrong += [f"{one.__name__}: {key}" for key in sorted(missing)]
     assert not wrong
+
+
+def test_a_key_that_f1_does_not_list_by_itself_is_in_a_help_text_of_its_screen() -> None:
+    helps = [(room_of(one), str(vars(one).get("HELP", ""))) for one in classes()]
+    missing = []
+    for one in set(classes()) - {TextArea, Input, App}:
+        bindings = [entry for entry in vars(one).get("BINDINGS", ()) if isinstance(entry, Binding)]
+        held = [entry.key for entry in bindings if not entry.description and re.match("alt|ctrl", entry.key)]
+        texts = " ".join(text for room, text in helps if room == room_of(one)).replace("to Alt+7", ALL_PANELS)
+        missing += [f"{one.__name__}: {key}" for key in held if written_out(key) not in texts]
+    assert not missing
 
 
 def texts_of(path: Path) -> Iterator[str]:

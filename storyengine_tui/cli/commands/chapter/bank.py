@@ -134,8 +134,8 @@ async def merge(session: SessionArgument, items: Ids) -> None:
 @command(app)
 async def add(
     session: SessionArgument,
-    name: Annotated[str, typer.Argument(help="What it is about, in a few words.")],
-    text: Annotated[str, typer.Argument(help="What is true of it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is about, in a few words.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is true of it.")],
     kind: Annotated[
         ItemKind, typer.Option(**one_of(ItemKind), help="What kind of item it is.")
     ] = ItemKind.FACT,
@@ -156,8 +156,12 @@ async def add(
 @command(app)
 async def quote(
     session: SessionArgument,
-    prompt: Annotated[int, typer.Argument(min=0, help="The number of the prompt with the words.")],
-    words: Annotated[str, typer.Argument(help="The words, as they are in one line of the transcript.")],
+    prompt: Annotated[
+        int, typer.Argument(metavar="PROMPT", min=0, help="The number of the prompt with the words.")
+    ],
+    words: Annotated[
+        str, typer.Argument(metavar="WORDS", help="The words, as they are in one line of the transcript.")
+    ],
     line: Annotated[
         int | None, typer.Option(min=0, help="Their line, from 0, which is your text; without it, the first.")
     ] = None,

@@ -92,7 +92,10 @@ def _write_new(out: Path, content: bytes) -> None:
 
 async def import_(
     file: Annotated[
-        Path, typer.Argument(help="JSON written by `storyengine export`, or a chat of SillyTavern (.jsonl).")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="JSON written by `storyengine export`, or a chat of SillyTavern (.jsonl)."
+        ),
     ],
     trust: Annotated[
         bool, typer.Option("--trust", help="Take the models that its characters bring, too.")
@@ -108,7 +111,7 @@ async def import_(
         body, lines = await asyncio.to_thread(from_json, document), ()
     async with running_catalog(configuration) as catalog:
         session_id = await catalog.import_body(body, is_trusted=trust)
-    say(f"Imported as session {session_id}")
+    say(f"Imported as chapter {session_id}")
     brought = [] if trust else [one.model for one in body.tab1.profiles.values() if one.model]
     if brought:
         say(MODELS_LEFT_OUT.format(", ".join(dict.fromkeys(brought))))

@@ -56,7 +56,9 @@ async def play(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="The chapter script, a TOML file; several in order are a book.", show_default=False
+            metavar="FILE",
+            help="The chapter script, a TOML file; several in order are a book.",
+            show_default=False,
         ),
     ],
     provider: Annotated[

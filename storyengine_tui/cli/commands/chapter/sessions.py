@@ -24,7 +24,7 @@ from core.domain.requests.request import Request, RequestState
 from core.domain.session.limits import LONGEST_CORRECTION
 from core.domain.session.lore import ChapterLorebook, label_now
 from core.domain.session.profile import profile_text
-from core.domain.session.session import Session, SessionSummary, absence_text
+from core.domain.session.session import Session, SessionSummary, absence_text, title_from
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.domain.story.secret import label_of
@@ -158,9 +158,9 @@ async def sessions(
 def _print_table(listed: Sequence[SessionSummary]) -> None:
     length = distinct_length([str(summary.id) for summary in listed])
     table = Table()
-    for heading in ("Session", "Title", "State", "Prompts", "Drafts", "Last played"):
+    for heading in ("Chapter", "Title", "State", "Prompts", "Drafts", "Last played"):
         # An id in two lines could not be copied.
-        table.add_column(heading, no_wrap=True, min_width=length if heading == "Session" else None)
+        table.add_column(heading, no_wrap=True, min_width=length if heading == "Chapter" else None)
     room = max(10, console.width - length - WIDTH_OF_THE_REST)
     for summary in listed:
         shown, title, *others = _cells(summary, str(summary.id)[:length])
@@ -225,7 +225,7 @@ def lore_line(book: ChapterLorebook, snapshot: Snapshot) -> str:
 
 
 async def show(session: SessionArgument) -> None:
-    """Print a chapter: state, cast, memory and transcript."""
+    """Print a chapter: state, cast, secrets, drafts, memory and transcript."""
     async with closed_chapter(session) as closed:
         reader = closed.reads
         snapshot = await reader.load()
@@ -233,7 +233,8 @@ async def show(session: SessionArgument) -> None:
         events = await reader.canon()
         drafts = await reader.drafts()
         blocks = await reader.memory_blocks()
-    say(f"Session {chapter.id}")
+    title = title_from(chapter.title, snapshot.tab1.chapter, snapshot.tab1.world)
+    say(f"Chapter {chapter.id}: {clean_line(title)}")
     said = f"{counted(chapter.prompt_index, 'prompt')}, {chapter.boundary} of them in memory"
     say(f"State: {STATE_LABELS[chapter.state]}, {said}")
     say("Cast: " + ", ".join(f"{slot.value} {name}" for slot, name in chapter.roster))

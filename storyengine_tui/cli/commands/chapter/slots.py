@@ -41,7 +41,9 @@ def _cells(point: SavePoint) -> tuple[str, ...]:
 @command(app)
 async def save(
     session: SessionArgument,
-    name: Annotated[str, typer.Argument(help="Your name for it; the same name again replaces it.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Your name for it; the same name again replaces it.")
+    ],
 ) -> None:
     """Save a chapter as it is now, under a name of yours."""
     async with _points_of(session) as (points, session_id):
@@ -54,7 +56,7 @@ async def restore(session: SessionArgument, number: Number) -> None:
     """Make a new chapter that begins where the slot was taken; nothing else is touched."""
     async with _points_of(session) as (points, session_id):
         fresh = await points.restore(session_id, number)
-    say(f"Restored as session {fresh}")
+    say(f"Restored as chapter {fresh}")
 
 
 @command(app)

@@ -28,7 +28,7 @@ async def branch(
     """Make a new chapter that begins with another up to a prompt; the other one stays as it is."""
     async with running_catalog(await unlocked()) as catalog:
         fresh = await catalog.branch(await find_session(catalog, session), at)
-    say(f"Branched at prompt {at:,} as session {fresh}")
+    say(f"Branched at prompt {at:,} as chapter {fresh}")
 
 
 async def undo(session: SessionArgument) -> None:

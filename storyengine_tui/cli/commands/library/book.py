@@ -46,7 +46,7 @@ def _cells(one: Book) -> tuple[str, ...]:
 
 @command(app)
 async def new(
-    title: Annotated[str, typer.Argument(help="Its title.")],
+    title: Annotated[str, typer.Argument(metavar="TITLE", help="Its title.")],
     author: Author = None,
     description: Description = None,
 ) -> None:
@@ -152,7 +152,7 @@ async def next_(
     where = f"chapter {of_book.number_of(fresh)} of “{of_book.title}”" if of_book else "the next chapter"
     if unread:
         say(f"{unread} `storyengine bank read {before}` reads what is left.")
-    say(f"Began {where} as session {fresh}")
+    say(f"Began {where}: {fresh}")
     for line in carried.lines:
         known = ", ".join(line.known_to) or "no one"
         say(f"  {line.kind.value}, known to {known}: {line.text}")

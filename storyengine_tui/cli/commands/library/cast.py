@@ -40,7 +40,7 @@ app = typer.Typer(help="Characters: cards of version 1 to 3, as JSON, PNG or CHA
 _SHOWN = 200
 """Characters of a text that are shown."""
 _CLEARS = "A blank one clears them."
-NAME = typer.Argument(help="A name of the character, or the beginning of its id.")
+NAME = typer.Argument(metavar="NAME", help="A name of the character, or the beginning of its id.")
 Name = Annotated[str, NAME]
 
 
@@ -69,7 +69,10 @@ def _cells(one: LibraryCharacter) -> tuple[str, ...]:
 @command(app, "import")
 async def import_(
     files: Annotated[
-        list[str], typer.Argument(help=f"Cards, or folders of them; {PASTE} reads JSON from standard input.")
+        list[str],
+        typer.Argument(
+            metavar="FILE", help=f"Cards, or folders of them; {PASTE} reads JSON from standard input."
+        ),
     ],
     trust: Annotated[
         bool,
@@ -87,7 +90,9 @@ async def import_(
 @command(app)
 async def export(
     name: Name,
-    file: Annotated[Path, typer.Argument(help="Where to: .json, .png or .charx says the format.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Where to: .json, .png or .charx says the format.")
+    ],
     as_: Annotated[
         JsonVersion | None,
         typer.Option(

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from core.library.lore.activation.scanner import Activation
 
 app = typer.Typer(help="Lorebooks: of cards, SillyTavern, NovelAI, Agnai and Risu, and the library of them.")
-NAME = typer.Argument(help="The name of the lorebook, or the beginning of its id.")
+NAME = typer.Argument(metavar="NAME", help="The name of the lorebook, or the beginning of its id.")
 Name = Annotated[str, NAME]
 NameOrFile = Annotated[
     str, typer.Argument(metavar="NAME|FILE", help="A lorebook of the library, or a file with one or a card.")
@@ -63,7 +63,9 @@ def _row(one: KeptLorebook) -> tuple[str, ...]:
 
 
 @command(app, "new")
-async def new_(name: Annotated[str, typer.Argument(help="What it is called in the library.")]) -> None:
+async def new_(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called in the library.")],
+) -> None:
     """Make an empty lorebook, to be written in the program: F5, 4, Enter."""
     async with running_catalog(await unlocked()) as catalog:
         book = await catalog.library.lore.create(name)
@@ -95,7 +97,8 @@ def _entry_cells(entry: LoreEntry) -> tuple[str, ...]:
 async def groups(
     name: Name,
     groups: Annotated[
-        list[str] | None, typer.Argument(help=f"The groups whose members may know it; {GENERAL} for all.")
+        list[str] | None,
+        typer.Argument(metavar="GROUP", help=f"The groups whose members may know it; {GENERAL} for all."),
     ] = None,
 ) -> None:
     """Say for which groups a lorebook is, or give it others."""
@@ -110,7 +113,9 @@ async def groups(
 async def import_(
     files: Annotated[
         list[str],
-        typer.Argument(help=f"Lorebooks, or folders of them; {PASTE} reads JSON from standard input."),
+        typer.Argument(
+            metavar="FILE", help=f"Lorebooks, or folders of them; {PASTE} reads JSON from standard input."
+        ),
     ],
 ) -> None:
     """Take lorebooks into the library; each file is kept as it is."""
@@ -120,7 +125,9 @@ async def import_(
 @command(app)
 async def export(
     name: Name,
-    file: Annotated[Path, typer.Argument(help="Where to: .json; .png or .charx puts it into a card.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Where to: .json; .png or .charx puts it into a card.")
+    ],
     format_: Annotated[
         LoreKind | None,
         typer.Option("--as", **one_of(LoreKind), help="The format of JSON; otherwise as it was imported."),
@@ -166,7 +173,7 @@ async def attach(name: Name, session: SessionArgument) -> None:
 
 @command(app)
 async def detach(
-    name: Annotated[str, typer.Argument(help="The name of the lorebook in the chapter.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the lorebook in the chapter.")],
     session: SessionArgument,
 ) -> None:
     """Detach a lorebook from a chapter; what was played stays as it is."""

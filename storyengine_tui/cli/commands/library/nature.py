@@ -14,7 +14,10 @@ from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import say
 
 Which = Annotated[
-    str, typer.Argument(help="Its name; a new one adds it. Without one all are listed.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="WHICH", help="Its name; a new one adds it. Without one all are listed.", show_default=False
+    ),
 ]
 NewName = Annotated[str | None, typer.Option("--name", help="Another name for it.")]
 Sentiment = Annotated[str | None, typer.Option(help="How the character feels about it, from -1 to 1.")]

@@ -61,7 +61,9 @@ async def assist(
 
 
 async def proposals(
-    name: Annotated[str, typer.Argument(help="A character; without one, of all.", show_default=False)] = "",
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A character; without one, of all.", show_default=False)
+    ] = "",
     take: Numbers = None,
     drop: Numbers = None,
     all_: Annotated[bool, typer.Option("--all", help="Take all that fit.")] = False,

@@ -69,7 +69,7 @@ async def backup(
 
 @command(app)
 async def restore(
-    file: Annotated[Path, typer.Argument(help="A file written by `storyengine db backup`.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file written by `storyengine db backup`.")],
     replace: Annotated[bool, typer.Option("--replace", help="Replace the database's content.")] = False,
 ) -> None:
     """Restore a backup into an empty database, or with --replace over what is there."""

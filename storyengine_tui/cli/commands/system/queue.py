@@ -115,7 +115,7 @@ async def resume() -> None:
 
 @command(app)
 async def stop(call: Call) -> None:
-    """Stop a call that runs in a window; it has failed then, and can be retried."""
+    """Stop a call that runs, or a lock, summary or narrative that waits; it has failed then."""
     await _do(call, QueueControl.stop, "Stopped.")
 
 
@@ -130,7 +130,7 @@ async def clear() -> None:
 
 @command(app)
 async def retry(call: Call) -> None:
-    """Try a call that failed again; one of a chapter that no window has open waits for that."""
+    """Try a call that failed again; in a chapter that no window has open, only background work."""
     await _do(call, QueueControl.retry, "Queued again; it begins when its chapter is opened.")
 
 

@@ -46,8 +46,8 @@ class QueueView(CallsView):
     HELP = (
         "p pauses the queue: running calls finish, and nothing new begins; p again resumes it. s stops the "
         "call under the cursor, Ctrl+R retries a failed one, d drops it, u moves it up, e edits a waiting "
-        "prompt, t returns all waiting prompts of its chapter to their panels. c drops all waiting "
-        "background work."
+        "prompt, t returns all waiting prompts of its chapter to their panels. c drops all background "
+        "work that does not run."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("p", "pause", "Pause"),

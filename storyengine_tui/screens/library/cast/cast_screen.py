@@ -47,9 +47,9 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         "Enter edits the identity of a character, t its name. i imports character cards, a file or a folder; "
         "a file that you drop on a list, or the JSON of a card that you paste, is offered too. "
         "x writes one as .json, .png or .charx, in which only your changes differ. a archives, v shows the "
-        "archive, where r restores and p deletes for good. d edits its short description, other names and "
-        "groups; u pauses it until a day, or resumes it. g lets a model propose missing details, and c shows "
-        "the proposals. e edits its traits and topics."
+        "archive, where r restores and p deletes for good. d edits its short description, other names, "
+        "groups and model; u pauses it until a day, or resumes it. g lets a model propose missing details, "
+        "and c shows the proposals. e edits its traits and topics."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("d", "details", "Details"),

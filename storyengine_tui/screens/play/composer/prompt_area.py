@@ -33,8 +33,8 @@ class PromptArea(CappedTextArea):
     """
 
     HELP = (
-        "Enter sends to the character named on the panel. Ctrl+N goes to the next panel; in "
-        "the entries below, digits pick one. Page Up and Page Down scroll the transcript."
+        "Enter sends to the character named on the panel. Ctrl+N goes to the next panel, Alt+1 to Alt+7 to "
+        "any other; digits do so in the entries below. Page Up and Page Down scroll the transcript."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "Send"),

@@ -13,7 +13,7 @@ from tests.core.library.proposals.proposal_samples import proposed as made
 
 MIRA = mira()
 BRAVE, BOLD = Trait(name="Brave", description="She goes first."), Trait(name="Bold", strength=1.0)
-IS_BRAVE = "How it shows: She goes first.\nStrength: 0.5\nFeeling: 0"
+IS_BRAVE = "Description: She goes first.\nStrength: 0.5\nSentiment: 0"
 CASES = {
     "short": (
         made(MIRA, ProposedPart.SHORT_DESCRIPTION, ({"text": ""},), ({"text": "New."},)),
@@ -45,7 +45,7 @@ CASES = {
         made(MIRA, ProposedPart.TRAIT, (record_of(BRAVE), record_of(BOLD)), (record_of(BRAVE),)),
         (
             "Two traits as one: “Brave” and “Bold”",
-            f"Brave:\n{IS_BRAVE}\nBold:\nStrength: 1\nFeeling: 0",
+            f"Brave:\n{IS_BRAVE}\nBold:\nStrength: 1\nSentiment: 0",
             IS_BRAVE,
         ),
     ),

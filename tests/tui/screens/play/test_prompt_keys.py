@@ -6,6 +6,7 @@ from textual import events
 from core.domain.session.limits import Limits
 from core.domain.slot import Slot
 from storyengine_tui.screens.play.composer.prompt_area import PromptArea
+from storyengine_tui.screens.system.help_screen import HelpScreen
 from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = [pytest.mark.anyio, pytest.mark.paints]
@@ -20,6 +21,12 @@ class ComposerApp(WidgetApp):
             Slot.RED, Limits(), "Agent Red", "", send=lambda slot, text, delivery: self.sent.append(text)
         )
         super().__init__(lambda: [self.area])
+
+
+async def test_the_help_of_a_panel_begins_with_what_its_keys_do() -> None:
+    app = ComposerApp()
+    async with app.running():
+        assert HelpScreen.of(app.screen)._texts[0] == PromptArea.HELP
 
 
 async def test_enter_sends_and_the_text_is_kept_until_it_is_accepted() -> None:
