@@ -321,7 +321,7 @@ async def error_of(
         await asyncio.wait({task})
         error = _error_in(task)
         return error and said_of(account, error)
-    except BaseException:
+    except BaseException:  # cancelled too; it goes on to the caller
         forget()
         raise
     finally:

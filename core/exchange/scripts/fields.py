@@ -115,7 +115,7 @@ class FieldReader:
         return [slot for slot in slots if slot is not None]
 
     def characters(self, key: str) -> Audience | None:
-        """Return the characters of a list; None where there is none. All of the cast are everyone."""
+        """Return the characters of a list, or None where the table has no such list."""
         return audience_of(self.slots(key), self.cast) if key in self.table else None
 
     def slot_of(self, key: str, to: object) -> Slot | None:

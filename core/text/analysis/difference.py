@@ -48,7 +48,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A paragraph of one text and its version in the other; one of them is empty where there is none.
+    """A paragraph of one text and its version in the other; either is empty where its text lacks it.
 
     All differences in order have in `before` all of the one text, and in `after` all of the other.
     """

@@ -122,6 +122,12 @@ async def comparing(desktop: Desktop) -> AsyncIterator[tuple[ChapterPage, Compar
 
 
 async def begun(page: ChapterPage) -> ComparisonScreen:
+    screen = await asked_for(page)
+    await page.until(lambda: paragraphs(screen))
+    return screen
+
+
+async def asked_for(page: ChapterPage) -> ComparisonScreen:
     await page.until(lambda: len(page.draft.drafts) == 2)
     page.draft.view.focus()
     await page.until(lambda: page.draft.view.has_focus)
@@ -129,7 +135,6 @@ async def begun(page: ChapterPage) -> ComparisonScreen:
     await page.until(lambda: isinstance(page.app.screen, ComparisonScreen))
     screen = page.app.screen
     assert isinstance(screen, ComparisonScreen)
-    await page.until(lambda: paragraphs(screen))
     return screen
 
 
@@ -207,13 +212,7 @@ async def test_the_loop_goes_on_while_two_drafts_are_compared(
     monkeypatch.setattr("storyengine_tui.screens.narrative.comparing.compared_drafts.comparison_of", slow)
     desktop.script = TEXTS
     async with chapter_page(desktop, make_two) as page:
-        await page.until(lambda: len(page.draft.drafts) == 2)
-        page.draft.view.focus()
-        await page.until(lambda: page.draft.view.has_focus)
-        await page.pilot.press("equals_sign")
-        await page.until(lambda: isinstance(page.app.screen, ComparisonScreen))
-        screen = page.app.screen
-        assert isinstance(screen, ComparisonScreen)
+        screen = await asked_for(page)
         await page.until(lambda: compared(screen) == "Comparing …")
         await page.pilot.press("up", "plus")
         await page.until(lambda: screen.query_one(DataTable).get_row_at(0)[0].plain == " +")
