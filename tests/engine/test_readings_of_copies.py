@@ -36,8 +36,9 @@ async def played(store: PostgresStore, *, keeps_bank: bool = True) -> SessionId:
 
 async def read_in(store: PostgresStore, session_id: SessionId) -> list[PromptRange | None]:
     """Open a chapter, wait until it is read, and return the parts for which a model was asked now."""
+    # A window begins to read as it opens.
+    before = {one.id for one in await store.artifacts(session_id)}
     async with window(store, scripted(scan(facts=[fact()]), REPLIES), session_id) as session:
-        before = {one.id for one in await calls(session)}
         await read(session)
         parts = {one.id: one.prompts for one in await extractions(session)}
         return [parts[one.request_id] for one in await calls(session) if one.id not in before]
