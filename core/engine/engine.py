@@ -181,7 +181,9 @@ class Engine(SessionCatalog):
             make_vectors=partial(self._make_vectors, writer, background),
             prepare_search=partial(self._make_vectors, writer, background, of_texts=True),
         )
-        self.queue.add(ChapterQueue(writer, opened.cancel, opened.retry, background.put_back))
+        chapter = ChapterQueue(writer, opened.cancel, opened.retry, background.put_back)
+        self.queue.add(chapter)
+        opened.on_closed = partial(self.queue.remove, chapter)
         return opened
 
     def _wake_lane(self, account: str) -> None:

@@ -99,6 +99,11 @@ class QueueControl:
         """Count a chapter as open in this window; one that was open before is replaced."""
         self._open[chapter.id] = chapter
 
+    def remove(self, chapter: ChapterQueue) -> None:
+        """Forget a chapter that is closed, unless another one has replaced it."""
+        if self._open.get(chapter.id) is chapter:
+            del self._open[chapter.id]
+
     async def entries(self) -> Sequence[QueueEntry]:
         """Return every open, failed and dead request of all chapters, in the order of taking."""
         await self._switch.learn(self._store.is_paused)

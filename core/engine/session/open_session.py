@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
 from core.agents.context_builder import ContextBuilder
@@ -62,6 +62,8 @@ class OpenSession:
     """Asks for the vectors that items lack."""
     prepare_search: Callable[[], Awaitable[None]]
     """Asks for the vectors that a search by meaning lacks; does nothing in a chapter that keeps no bank."""
+    on_closed: Callable[[], None] | None = field(default=None, init=False)
+    """Called once it is closed."""
 
     def __post_init__(self) -> None:
         writer = self._writer
@@ -195,6 +197,8 @@ class OpenSession:
             await self._condenser.aclose()
             await self._writer.aclose(IllegalCommandError("The chapter is closed; open it again to go on."))
             await self._follower.aclose()  # A writer that is locked out starts it, until it is closed.
+            if self.on_closed is not None:
+                self.on_closed()
 
     async def _repair_at_close(self, repair: Repair) -> None:
         with suppress(StoryEngineError, TimeoutError):
