@@ -96,9 +96,9 @@ class OpenSession:
         """Whether `command` is possible now."""
         return not (self.is_read_only or self.why_not(command))
 
-    def why_not(self, command: Command, snapshot: Snapshot | None = None) -> str:
-        """Return why `command` is refused in `snapshot` (default: now); empty when it is possible."""
-        return why_not(snapshot or self.snapshot, command)
+    def why_not(self, command: Command) -> str:
+        """Return why `command` is refused now; empty when it is possible."""
+        return why_not(self.snapshot, command)
 
     def _wake(self) -> None:
         """Wake the workers, after a change of the session."""

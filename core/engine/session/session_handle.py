@@ -19,7 +19,6 @@ from core.domain.requests.request import (
     SummaryRequest,
     TestCallRequest,
 )
-from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.changes.absences import paused_in_library, slots_of
@@ -206,12 +205,7 @@ class SessionHandle(OpenSession):
     async def reset(self) -> SessionId:
         """Archive this session, close it, and start a new one in its place; return its id (design 5)."""
         self._writer.require_writer()
-        new_id = await reset_session(
-            self._writer,
-            self._apply_when_idle,
-            self.create_save_point,
-            partial(self.why_not, Command.RESET),
-        )
+        new_id = await reset_session(self._writer, self._apply_when_idle, self.create_save_point)
         await self.aclose()
         return new_id
 
