@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
@@ -24,6 +24,7 @@ from core.engine.session.assist import Assist
 from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser
 from core.engine.session.money import Money
+from core.engine.session.vectors import MissingVectors
 from core.engine.sync.notifications import WriterChanged, WriterGone
 from core.engine.sync.session_tasks import Follower, LeaseWatch
 from core.engine.sync.session_writer import SessionWriter
@@ -58,10 +59,7 @@ class OpenSession:
     cast_work: CastWork
     fades_at: Callable[[], datetime | None]
     """Returns the current time where items of the memory bank fade by hours, else None."""
-    make_vectors: Callable[[], Awaitable[None]]
-    """Asks for the vectors that items lack."""
-    prepare_search: Callable[[], Awaitable[None]]
-    """Asks for the vectors that a search by meaning lacks; does nothing in a chapter that keeps no bank."""
+    vectors: MissingVectors
     on_closed: Callable[[], None] | None = field(default=None, init=False)
     """Called once it is closed."""
 

@@ -55,7 +55,7 @@ class SessionHandle(OpenSession):
         self.reads = SessionReader(writer.store, self.id)
         self.edits = OpenSessionEdits(writer, self._builder)
         self.earlier = EarlierItems(writer)
-        self.keeping = BankKeeping(writer, self.background, self.make_vectors)
+        self.keeping = BankKeeping(writer, self.background, self.vectors.ask_for_items)
         self.takes = OpenTakes(writer, self._worker, self._ask)
         self.scene = Scene(writer, self._builder, writer.clock)
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
@@ -73,7 +73,7 @@ class SessionHandle(OpenSession):
     def bank(self) -> Bank:
         """The GM's commands on the items of this chapter; made on first use."""
         told = partial(self._writer.listeners.publish, BankChanged())
-        return Bank(self._store.bank, self.id, self._clock, self._writing, told, self.make_vectors)
+        return Bank(self._store.bank, self.id, self._clock, self._writing, told, self.vectors.ask_for_items)
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[None]:
