@@ -156,7 +156,7 @@ class QueueControl:
 
     async def clear_background(self) -> int:
         """Give up all work beside the play that waits, and return how much it was."""
-        queued = [one for one in await self._store.requests() if _waits_beside(one.request)]
+        queued = [one for one in await self._store.requests() if queue_commands.waits_beside(one.request)]
         elsewhere = False
         for session_id in {one.request.session_id for one in queued}:
             chapter = self._writing(session_id)
@@ -292,7 +292,3 @@ def _refuse_at_once(signal: QueueSignal, request: Request) -> None:
         raise IllegalCommandError(queue_commands.PART_OF_THE_STORY)
     if signal is QueueSignal.RETRY and not (request.has_failed or request.spec.is_background):
         raise IllegalCommandError(queue_commands.NOT_FAILED)
-
-
-def _waits_beside(request: Request) -> bool:
-    return request.spec.is_background and not request.is_processing
