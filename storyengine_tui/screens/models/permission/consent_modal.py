@@ -14,10 +14,10 @@ from core.text.cleaning import clean_line
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
 
 WHAT_IS_SENT = (
-    "What is sent there, and only when you lock, prompt, end or build a chapter:\n"
-    "  • world, chapter, names and identities\n"
-    "  • your prompts and the replies to them\n"
-    "  • structured memory and the narrative definition\n\n"
+    "What is sent there for commands, and for abilities you switch on:\n"
+    "  • world, chapter, cast, secrets, lore and prompt blocks\n"
+    "  • prompts, lines and replies, and texts you want help with\n"
+    "  • structured memory, memory bank and narrative definition\n\n"
     "Nothing else leaves this machine. The service may store what it receives.\n"
     "To withdraw your consent at any time: storyengine consent revoke."
 )

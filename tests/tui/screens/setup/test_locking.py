@@ -262,7 +262,7 @@ async def test_consent_and_lock_name_the_model_that_a_character_has_of_its_own(r
     own = {slot: AgentSettings(model=model) for slot, model in ((2, "big"), (7, "not-in-this-chapter"))}
     profile = ProfileSettings(provider="openai", base_url="https://models.example/v1", characters=own)
     remote.settings = Settings(profiles=Profiles(local=profile), _env_file=None)
-    async with remote.window(make_draft) as (pilot, app):
+    async with remote.window(make_draft, size=(80, 22)) as (pilot, app):
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, ConsentModal))
         consent = str(app.screen.query_one("#called", Static).content)
