@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
@@ -199,9 +198,11 @@ class OpenSession:
                 self.on_closed()
 
     async def _repair_at_close(self, repair: Repair) -> None:
-        with suppress(StoryEngineError, TimeoutError):
+        try:
             async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
                 await self._repair(repair)
+        except (StoryEngineError, TimeoutError) as error:
+            log.warning("what is open in chapter %s is repaired at its next opening: %r", self.id, error)
 
     async def _repair(self, repair: Repair) -> None:
         if not self.is_read_only and repair(self.snapshot) is not None:

@@ -313,7 +313,7 @@ async def test_our_own_lock_that_the_server_has_not_given_up_yet_is_waited_for(
 
 
 async def test_closing_does_not_wait_for_a_store_that_stays_away(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("core.engine.session.open_session.CLOSE_TIMEOUT_SECONDS", 0.1)
     monkeypatch.setattr("core.engine.queue.worker.Worker.patience", 0.1)
@@ -328,6 +328,7 @@ async def test_closing_does_not_wait_for_a_store_that_stays_away(
             await session.aclose()
         with pytest.raises(IllegalCommandError, match="closed"):
             await waiter
+    assert "repaired at its next opening" in caplog.text
     async with window(store, None, session_id) as session:
         assert session.snapshot.unsent == {Slot.RED: "One"}
 
