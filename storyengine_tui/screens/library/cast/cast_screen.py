@@ -199,7 +199,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         try:
             await answered(session, [asked])
         finally:
-            self.say(self.LISTED)
+            self.say(self.standing_texts()[0])
         await self.reread()
         if self.is_active and not self._field.has_focus:
             self._show_proposals(row)
