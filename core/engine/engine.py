@@ -144,7 +144,6 @@ class Engine(SessionCatalog):
             background,
             AutoSaver(writer, self.save_points),
             Condenser(writer, background, builder, self.choices.condensing),
-            play.backoffs,
             afterthoughts=Afterthoughts(writer, background, play.afterthoughts, play.idle_clock),
             heartbeats=Heartbeats(writer, background, play.hints),
             money=Money(writer, builder, self._gateway, self._guard, self._bank, background.spend_more),

@@ -51,7 +51,7 @@ class Worker(SessionTask):
 
     _writer: SessionWriter
     _jobs: JobFactory
-    _backoffs: Backoffs
+    backoffs: Backoffs
     _switch: QueueSwitch
     _current: tuple[RequestId, Cancellation] | None = field(default=None, init=False)
     _unwanted: set[RequestId] = field(default_factory=set, init=False)
@@ -198,7 +198,7 @@ class Worker(SessionTask):
             else:
                 return
         await self._writer.apply_patiently(
-            lambda snapshot: recover_request(snapshot, request, self._writer.clock(), self._backoffs)
+            lambda snapshot: recover_request(snapshot, request, self._writer.clock(), self.backoffs)
         )
 
     def _ways_to_settle(
@@ -244,7 +244,7 @@ class Worker(SessionTask):
             log.warning("request %s was settled elsewhere; its answer is kept in the provenance", request.id)
             return provenance(request, call_records)
         now = self._writer.clock()
-        changes = settle(snapshot, current, outcome, call_records, now, self._backoffs)
+        changes = settle(snapshot, current, outcome, call_records, now, self.backoffs)
         if not (changes.items and self._jobs.makes_vectors):
             return changes
         return replace(changes, requests=(*changes.requests, *vectors_due(snapshot, now)))

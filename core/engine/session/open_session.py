@@ -8,7 +8,6 @@ from datetime import datetime
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.errors import IllegalCommandError, StorageError, StoryEngineError
-from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.state_machine import Command
 from core.engine.changes.absences import paused_in_library, paused_slots
 from core.engine.changes.moves import why_not
@@ -49,7 +48,6 @@ class OpenSession:
     background: BackgroundWorker
     _auto_saver: AutoSaver
     _condenser: Condenser
-    _backoffs: Backoffs
     _: KW_ONLY
     afterthoughts: Afterthoughts
     heartbeats: Heartbeats
@@ -209,4 +207,4 @@ class OpenSession:
             await self._writer.apply(lambda snapshot: repair(snapshot) or Changes(session_id=self.id))
 
     def _recovered(self, snapshot: Snapshot) -> Changes | None:
-        return recover(snapshot, self._clock(), self._backoffs)
+        return recover(snapshot, self._clock(), self._worker.backoffs)

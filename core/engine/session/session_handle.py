@@ -137,7 +137,7 @@ class SessionHandle(OpenSession):
 
     def time_of_service(self, request: Request) -> datetime | None:
         """Return the time before which the service asked not to receive a failed request again."""
-        return time_of_service(request, self._backoffs)
+        return time_of_service(request, self._worker.backoffs)
 
     async def withdraw(self, request_id: RequestId) -> None:
         """Withdraw a queued or failed prompt; its text is in its composer."""

@@ -80,7 +80,7 @@ async def test_a_failed_summary_counts_down_and_can_be_tried_at_once(desktop: De
 async def test_a_failed_summary_is_tried_again_by_itself(desktop: Desktop) -> None:
     desktop.script = summaries(fault=Fault.SERVER_ERROR, times=1)
     async with at_table(desktop, prompts=6) as table:
-        table.session._worker._backoffs = waiting(0.01).backoffs
+        table.session._worker.backoffs = waiting(0.01).backoffs
         await table.send("The seventh")
         await table.until(lambda: table.transcript.text.endswith(LINE))
         assert table.banner("summary-failed") == ""
