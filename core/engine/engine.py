@@ -1,6 +1,5 @@
 """The engine, which opens sessions for screens, scripts and tests alike."""
 
-import logging
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -10,7 +9,6 @@ from core.config.models.assignments import ModelAssignments
 from core.config.models.model_config import ModelConfig
 from core.domain.agent_role import AgentRole
 from core.domain.clock import Clock, utc_now
-from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.session.profile import Profiles
 from core.domain.slot import Slot
@@ -28,7 +26,7 @@ from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader
 from core.engine.recall.search import Searched, search
-from core.engine.recall.texts import KeptTexts, lacking_pieces
+from core.engine.recall.texts import KeptTexts
 from core.engine.scene.scene_commands import due_reveals
 from core.engine.services.bank.keeping import keep_bank, material
 from core.engine.services.save_points.auto_save import AutoSaver
@@ -39,6 +37,7 @@ from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser
 from core.engine.session.money import Money, ReadingForecast, forecast_of_reading
 from core.engine.session.session_handle import SessionHandle
+from core.engine.session.vectors import MissingVectors
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
 from core.gateway.embedding_service import EmbeddingPlan, EmbeddingService
@@ -48,8 +47,6 @@ from core.ledger.ceilings import CeilingGuard
 from core.providers.base import Provider
 from core.storage.session_store import Lease, SessionStore, WriterInfo
 from core.storage.snapshot import Snapshot
-
-log = logging.getLogger(__name__)
 
 
 class Engine(SessionCatalog):
@@ -109,35 +106,11 @@ class Engine(SessionCatalog):
             return opened
         try:
             await opened.begin_writing()
-            await opened.make_vectors()
+            await opened.vectors.ask_for_items()
         except BaseException:  # cancelled too: no other code would close the session
             await opened.aclose()
             raise
         return opened
-
-    async def _make_vectors(
-        self, writer: SessionWriter, background: BackgroundWorker, *, of_texts: bool = False
-    ) -> None:
-        """Ask for vectors that items lack: the GM changed some, or another model makes them now.
-
-        With `of_texts` also for those that the texts of the chapter and of the earlier ones of its book lack.
-        """
-        session = writer.snapshot.session
-        if writer.lease is None or not session.keeps_bank or not await self.embeddings.is_available():
-            return
-        model = self.embeddings.model or ""
-        bank = self._store.bank
-        try:
-            chapters = [session.id, *(one.session_id for one in await bank.earlier_chapters(session.id))]
-            # Those of a service would cost money for each line of the story.
-            has_to = of_texts and self.embeddings.stays_here and await bank.can_recall_by_meaning()
-            if has_to and await lacking_pieces(self._store, chapters, model):
-                await background.make_vectors(of_texts=True)
-            elif await bank.unembedded(chapters, model, 1):
-                await background.make_vectors()
-        except StoryEngineError as error:
-            # What asked for them is stored; the next opening asks again.
-            log.warning("vectors are not looked for now: %r", error)
 
     def _most_recalled(self, slot: Slot) -> int:
         """Return how many items an input of a character recalls at most."""
@@ -178,10 +151,11 @@ class Engine(SessionCatalog):
             assist=Assist(writer, background, self._gateway),
             cast_work=CastWork(writer, background, self._gateway),
             fades_at=self._fades_at,
-            make_vectors=partial(self._make_vectors, writer, background),
-            prepare_search=partial(self._make_vectors, writer, background, of_texts=True),
+            vectors=MissingVectors(writer, background, self.embeddings),
         )
-        self.queue.add(ChapterQueue(writer, opened.cancel, opened.retry, background.put_back))
+        chapter = ChapterQueue(writer, opened.cancel, opened.retry, background.put_back)
+        self.queue.add(chapter)
+        opened.on_closed = partial(self.queue.remove, chapter)
         return opened
 
     def _wake_lane(self, account: str) -> None:

@@ -55,7 +55,6 @@ class UnstoredCommits:
     """The commits of one data directory that the database has not taken; without a folder none is kept."""
 
     def __init__(self, folder: Path | None, send: Send) -> None:
-        self._folder: Final = folder
         self._reserve: Final = (
             None if folder is None else Reserve(folder.with_name(f"{folder.name}.reserve"), folder)
         )
@@ -69,21 +68,15 @@ class UnstoredCommits:
 
     async def keep(self, changes: Changes, epoch: int, since: datetime, *after: Changes) -> None:
         """Keep a commit; see `SessionStore.keep`."""
-        if self._folder is not None and self._reserve is not None and changes.artifacts:
+        if self._reserve is not None and changes.artifacts:
             async with self._turn:
-                await self._keep(self._folder, self._reserve, changes, epoch, since, *after)
+                await self._keep(self._reserve, changes, epoch, since, *after)
 
     async def _keep(
-        self,
-        folder: Path,
-        reserve: Reserve,
-        changes: Changes,
-        epoch: int,
-        since: datetime,
-        *after: Changes,
+        self, reserve: Reserve, changes: Changes, epoch: int, since: datetime, *after: Changes
     ) -> None:
         session_id, calls = changes.session_id, _calls_of(changes)
-        file = _named(folder, session_id, epoch, len(after), changes.artifacts[0].id)
+        file = _named(reserve.folder, session_id, epoch, len(after), changes.artifacts[0].id)
         kept = self._kept.get(session_id, {})
         if calls in kept and (epoch == NO_EPOCH or kept[calls] == file):
             return
@@ -140,8 +133,8 @@ class UnstoredCommits:
         """Delete what is kept of a chapter that is deleted."""
         self._kept.pop(session_id, None)
         self._alone.pop(session_id, None)
-        if self._folder is not None:  # what a crash left half written too
-            for file in await asyncio.to_thread(list, self._folder.glob(f"{session_id}.*")):
+        if self._reserve is not None:  # what a crash left half written too
+            for file in await asyncio.to_thread(list, self._reserve.folder.glob(f"{session_id}.*")):
                 await asyncio.to_thread(_removed, file)
 
     async def _store(self, files: Sequence[Path], kept: _Kept, lease: WriterLease) -> None:
@@ -198,10 +191,10 @@ class UnstoredCommits:
 
     def _files(self, session_id: SessionId) -> list[Path]:
         """Return the files of a chapter in the order of their commits, else oldest call first; blocking."""
-        if self._folder is None or self._reserve is None:
+        if self._reserve is None:
             return []
         self._reserve.fill()  # Before the chapter is played, and anything is paid for.
-        found = self._folder.glob(f"{session_id}.*.json")
+        found = self._reserve.folder.glob(f"{session_id}.*.json")
         named = (file for file in found if _NAME.fullmatch(file.name))
         return sorted(named, key=lambda one: (_place_of(one), one.name[-41:]))
 

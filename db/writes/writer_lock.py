@@ -128,13 +128,13 @@ class WriterLocks:
         connection = await open_connection(self._url)
         try:
             if await _is_locked(connection, lock_key(session_id)):
-                row = await _row(connection, _TAKE, label, is_window, session_id) or _refuse(session_id)
+                row = await _row(connection, _TAKE, label, is_window, session_id) or _refuse()
                 epoch, is_paused = row
                 self._queue.on_pause_state(is_paused=bool(is_paused))
                 lease = WriterLease(connection, session_id, epoch, self.held.discard, self._queue.on_message)
                 self.held.add(lease)
                 return lease
-            holder, since, has_window = await _row(connection, _WHO, session_id) or _refuse(session_id)
+            holder, since, has_window = await _row(connection, _WHO, session_id) or _refuse()
         except BaseException:  # cancelled too: the lock goes with its connection
             await close_quietly(connection)
             raise
@@ -202,5 +202,5 @@ async def _row(connection: RawConnection, query: LiteralString, *values: object)
     return await (await connection.execute(query, values)).fetchone() or ()
 
 
-def _refuse(session_id: SessionId) -> NoReturn:
+def _refuse() -> NoReturn:
     raise missing()

@@ -272,9 +272,8 @@ class OverlayApp(CaretApp, DiffDisplayApp, CrashRecoveryApp):
 
         engine, session = self.engine, self.session
         if engine is not None and session is not None:
-            queue = engine.queue
             folder = self.workspace.paths.data
-            self.push_screen(CallsScreen(engine, session, queue, folder, self._take_back))
+            self.push_screen(CallsScreen(engine, session, folder, self._take_back))
 
     def _take_back(self, request_id: "RequestId | None") -> None:
         """Return a waiting prompt of the open chapter to its panel; None: all of them, and go there."""

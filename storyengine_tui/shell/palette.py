@@ -53,7 +53,7 @@ def _search(app: OverlayApp) -> None:
             app.chapter.post_message(place_wanted(hit))
 
     async def prepare(session: "SessionHandle") -> None:
-        await session.prepare_search()
+        await session.vectors.ask_for_search()
 
     if app.engine is not None and app.session is not None:
         app.push_screen(search_in(app.engine, app.session.id), chosen)

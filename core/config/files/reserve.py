@@ -29,7 +29,7 @@ class Reserve:
     """
 
     def __init__(self, path: Path, folder: Path) -> None:
-        self._folder: Final = folder
+        self.folder: Final = folder
         self._path: Final = path
         self._files: Final = [path.with_name(f"{path.name}-{number}") for number in range(COUNT)]
 
@@ -41,7 +41,7 @@ class Reserve:
         self._drop_abandoned()
         for file in self._files:
             try:
-                make_directory(self._folder)
+                make_directory(self.folder)
                 if not file.exists():
                     # Compressed by a file system, a text of one letter would set no room aside.
                     write_privately(file, os.urandom(SIZE // 2).hex(), is_flushed=False)
@@ -71,7 +71,7 @@ class Reserve:
 
     def _is_written(self, target: Path, text: str) -> bool:
         """Write a text into the first file that is left, or the room of all; return whether it fits."""
-        if len(text.encode()) > COUNT * SIZE + shutil.disk_usage(self._folder).free:
+        if len(text.encode()) > COUNT * SIZE + shutil.disk_usage(self.folder).free:
             return False
         draft = target.with_name(f"{target.name}.draft")
         for file in self._files:

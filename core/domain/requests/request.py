@@ -249,6 +249,8 @@ class RequestRecord:
         shared["priority"] = KIND_SPECS[self.kind].priority if priority is None else priority
         is_plain = not (self.continues or self.follows or self.then)
         if KIND_SPECS[self.kind].is_background and is_plain:
+            if self.prompts is None and KIND_SPECS[self.kind].names_prompts:
+                raise ValueError("a call that covers prompts has none")
             return BackgroundRequest(
                 kind=self.kind, **{name: getattr(self, name) for name in _OF_BACKGROUND}, **shared
             )

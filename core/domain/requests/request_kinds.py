@@ -103,6 +103,11 @@ class KindSpec:
     """The message when the program is quit while such a request runs; `{name}` is the character's."""
 
     @property
+    def names_prompts(self) -> bool:
+        """Whether its purpose names the prompts that it covers, which every request has then."""
+        return "{prompts" in self.purpose
+
+    @property
     def open_in(self) -> frozenset[SessionState]:
         """The states in which a request can be queued or run."""
         return self.runs_in | self.waits_in

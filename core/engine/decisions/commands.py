@@ -36,6 +36,7 @@ from core.engine.changes.moves import (
     new_request,
     pending_again,
     summary_request,
+    why_not,
 )
 from core.engine.decisions.tab1_commands import within
 from core.engine.kinds.registry import handler_of
@@ -283,9 +284,9 @@ def edit_prompt_blocks(
     return Changes(session_id=session.id, session=session, prompt_blocks=prompt_blocks)
 
 
-def require_resettable(snapshot: Snapshot, why_not: str) -> None:
-    """Raise IllegalCommandError during and after another reset of a session; `why_not` is its refusal."""
-    if snapshot.session.archived_at is not None or why_not:
+def require_resettable(snapshot: Snapshot) -> None:
+    """Raise IllegalCommandError during and after another reset of a session."""
+    if snapshot.session.archived_at is not None or why_not(snapshot, Command.RESET):
         raise IllegalCommandError("The chapter cannot be reset now; try again in a moment.")
 
 

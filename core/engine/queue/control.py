@@ -99,6 +99,11 @@ class QueueControl:
         """Count a chapter as open in this window; one that was open before is replaced."""
         self._open[chapter.id] = chapter
 
+    def remove(self, chapter: ChapterQueue) -> None:
+        """Forget a chapter that is closed, unless another one has replaced it."""
+        if self._open.get(chapter.id) is chapter:
+            del self._open[chapter.id]
+
     async def entries(self) -> Sequence[QueueEntry]:
         """Return every open, failed and dead request of all chapters, in the order of taking."""
         await self._switch.learn(self._store.is_paused)
@@ -151,7 +156,7 @@ class QueueControl:
 
     async def clear_background(self) -> int:
         """Give up all work beside the play that waits, and return how much it was."""
-        queued = [one for one in await self._store.requests() if _waits_beside(one.request)]
+        queued = [one for one in await self._store.requests() if queue_commands.waits_beside(one.request)]
         elsewhere = False
         for session_id in {one.request.session_id for one in queued}:
             chapter = self._writing(session_id)
@@ -287,7 +292,3 @@ def _refuse_at_once(signal: QueueSignal, request: Request) -> None:
         raise IllegalCommandError(queue_commands.PART_OF_THE_STORY)
     if signal is QueueSignal.RETRY and not (request.has_failed or request.spec.is_background):
         raise IllegalCommandError(queue_commands.NOT_FAILED)
-
-
-def _waits_beside(request: Request) -> bool:
-    return request.spec.is_background and not request.is_processing

@@ -33,6 +33,11 @@ def may_stop(request: Request) -> bool:
     return request.is_processing or (request.state.is_open and is_about_to)
 
 
+def waits_beside(request: Request) -> bool:
+    """Whether a request is work beside the play that no model has: it waits, has failed or is dead."""
+    return request.spec.is_background and not request.is_processing
+
+
 def drop(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
     """Give up a request that waits or has failed; the text of a prompt is in its composer."""
     request = find_request(snapshot, request_id)
@@ -109,7 +114,7 @@ def recall(snapshot: Snapshot, now: datetime) -> tuple[Changes, tuple[ReplyReque
 
 def clear_background(snapshot: Snapshot, now: datetime) -> Changes:
     """Give up all work beside the play that waits, has failed or is dead; what a model has goes on."""
-    waiting = (one for one in snapshot.requests if one.spec.is_background and not one.is_processing)
+    waiting = filter(waits_beside, snapshot.requests)
     return Changes(
         session_id=snapshot.session.id, requests=tuple(given_up(request, now) for request in waiting)
     )

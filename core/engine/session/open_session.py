@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
 from core.agents.context_builder import ContextBuilder
@@ -24,6 +24,7 @@ from core.engine.session.assist import Assist
 from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser
 from core.engine.session.money import Money
+from core.engine.session.vectors import MissingVectors
 from core.engine.sync.notifications import WriterChanged, WriterGone
 from core.engine.sync.session_tasks import Follower, LeaseWatch
 from core.engine.sync.session_writer import SessionWriter
@@ -58,10 +59,9 @@ class OpenSession:
     cast_work: CastWork
     fades_at: Callable[[], datetime | None]
     """Returns the current time where items of the memory bank fade by hours, else None."""
-    make_vectors: Callable[[], Awaitable[None]]
-    """Asks for the vectors that items lack."""
-    prepare_search: Callable[[], Awaitable[None]]
-    """Asks for the vectors that a search by meaning lacks; does nothing in a chapter that keeps no bank."""
+    vectors: MissingVectors
+    on_closed: Callable[[], None] | None = field(default=None, init=False)
+    """Called once it is closed."""
 
     def __post_init__(self) -> None:
         writer = self._writer
@@ -94,9 +94,9 @@ class OpenSession:
         """Whether `command` is possible now."""
         return not (self.is_read_only or self.why_not(command))
 
-    def why_not(self, command: Command, snapshot: Snapshot | None = None) -> str:
-        """Return why `command` is refused in `snapshot` (default: now); empty when it is possible."""
-        return why_not(snapshot or self.snapshot, command)
+    def why_not(self, command: Command) -> str:
+        """Return why `command` is refused now; empty when it is possible."""
+        return why_not(self.snapshot, command)
 
     def _wake(self) -> None:
         """Wake the workers, after a change of the session."""
@@ -195,6 +195,8 @@ class OpenSession:
             await self._condenser.aclose()
             await self._writer.aclose(IllegalCommandError("The chapter is closed; open it again to go on."))
             await self._follower.aclose()  # A writer that is locked out starts it, until it is closed.
+            if self.on_closed is not None:
+                self.on_closed()
 
     async def _repair_at_close(self, repair: Repair) -> None:
         with suppress(StoryEngineError, TimeoutError):

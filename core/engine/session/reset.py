@@ -43,7 +43,7 @@ async def apply_when_idle(
                     return
     except TimeoutError as error:
         raise IllegalCommandError(
-            "The call that runs could not be stopped; nothing was reset, try again in a moment."
+            "The call that runs could not be stopped; nothing was changed, try again in a moment."
         ) from error
 
 
@@ -67,22 +67,21 @@ async def reset_session(
     writer: SessionWriter,
     apply_when_idle: Callable[[Decide], Awaitable[None]],
     save: Callable[[str], Awaitable[None]],
-    why_not: Callable[[Snapshot], str],
 ) -> SessionId:
     """Archive the session of `writer`, store a new one, and return its id.
 
-    `save` creates a save point of it, and `why_not` says why it cannot be reset. Raises IllegalCommandError,
-    and StorageError; then the session is as it was.
+    `save` creates a save point of it. Raises IllegalCommandError, and StorageError; then the session is as it
+    was.
     """
     store, clock = writer.store, writer.clock
-    commands.require_resettable(writer.snapshot, why_not(writer.snapshot))
+    commands.require_resettable(writer.snapshot)
     await apply_when_idle(lambda snapshot: Changes(session_id=snapshot.session.id))
     await save("before the chapter was reset")
     before, is_decided = writer.snapshot.session, False
 
     def reset(snapshot: Snapshot) -> Changes:
         nonlocal before, is_decided
-        commands.require_resettable(snapshot, why_not(snapshot))
+        commands.require_resettable(snapshot)
         before, is_decided = snapshot.session, True
         return _in_state(snapshot, SessionState.RESETTING, clock())
 

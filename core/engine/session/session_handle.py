@@ -19,7 +19,6 @@ from core.domain.requests.request import (
     SummaryRequest,
     TestCallRequest,
 )
-from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.changes.absences import paused_in_library, slots_of
@@ -56,7 +55,7 @@ class SessionHandle(OpenSession):
         self.reads = SessionReader(writer.store, self.id)
         self.edits = OpenSessionEdits(writer, self._builder)
         self.earlier = EarlierItems(writer)
-        self.keeping = BankKeeping(writer, self.background, self.make_vectors)
+        self.keeping = BankKeeping(writer, self.background, self.vectors.ask_for_items)
         self.takes = OpenTakes(writer, self._worker, self._ask)
         self.scene = Scene(writer, self._builder, writer.clock)
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
@@ -74,7 +73,7 @@ class SessionHandle(OpenSession):
     def bank(self) -> Bank:
         """The GM's commands on the items of this chapter; made on first use."""
         told = partial(self._writer.listeners.publish, BankChanged())
-        return Bank(self._store.bank, self.id, self._clock, self._writing, told, self.make_vectors)
+        return Bank(self._store.bank, self.id, self._clock, self._writing, told, self.vectors.ask_for_items)
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[None]:
@@ -206,12 +205,7 @@ class SessionHandle(OpenSession):
     async def reset(self) -> SessionId:
         """Archive this session, close it, and start a new one in its place; return its id (design 5)."""
         self._writer.require_writer()
-        new_id = await reset_session(
-            self._writer,
-            self._apply_when_idle,
-            self.create_save_point,
-            partial(self.why_not, Command.RESET),
-        )
+        new_id = await reset_session(self._writer, self._apply_when_idle, self.create_save_point)
         await self.aclose()
         return new_id
 

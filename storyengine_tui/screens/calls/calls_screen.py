@@ -15,7 +15,6 @@ from textual.widgets import Static
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.engine.engine import Engine
-from core.engine.queue.control import QueueControl
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.calls.calls_view import CallsView
 from storyengine_tui.screens.calls.history_view import HistoryView
@@ -62,7 +61,6 @@ class CallsScreen(OverlayScreen[None]):
         self,
         engine: Engine,
         session: SessionHandle,
-        queue: QueueControl | None,
         folder: Path,
         take_back: Callable[[RequestId | None], None],
     ) -> None:
@@ -73,7 +71,6 @@ class CallsScreen(OverlayScreen[None]):
         super().__init__()
         self._engine = engine
         self._session = session
-        self._queue = queue
         self._folder = folder
         self._take_back = take_back
         self._views: dict[str, CallsView] = {}
@@ -85,14 +82,14 @@ class CallsScreen(OverlayScreen[None]):
         """Compose the names of the views; the views come below them."""
         with Horizontal(id="top"):
             yield Static("Calls ", id="heading", markup=False)
-            yield PanelSwitcher(ENTRIES[self._queue is None :], active=HISTORY)
+            yield PanelSwitcher(ENTRIES, active=HISTORY)
             yield Static("", id="hint", markup=False)
         yield Banner(id="trouble")
         yield KeyLine()
 
     def on_mount(self) -> None:
         """Show the queue where it is paused, else what was asked and answered."""
-        self.action_view(QUEUE if self._queue is not None and self._queue.is_paused else HISTORY)
+        self.action_view(QUEUE if self._engine.queue.is_paused else HISTORY)
 
     @on(PanelSwitcher.Picked)
     def _pick(self, event: PanelSwitcher.Picked) -> None:
@@ -162,16 +159,12 @@ class CallsScreen(OverlayScreen[None]):
 
     def _made(self, name: str) -> CallsView:
         match name:
-            case "queue" if self._queue is not None:
-                return QueueView(self._queue, self._session, self._folder, self._return)
+            case "queue":
+                return QueueView(self._engine.queue, self._session, self._folder, self._return)
             case "money":
                 return MoneyView(self._engine, self._session.id)
             case _:
                 return HistoryView(self._session)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the views that there are."""
-        return parameters != (QUEUE,) or self._queue is not None
 
     def _return(self, request_id: RequestId | None) -> None:
         if request_id is None:

@@ -181,6 +181,7 @@ def setting(*way: Any) -> Callable[[dict[str, Any]], None]:
         (setting("blocks", 1, "first", 2), "its boundary"),
         (setting("requests", 0, "state", "pending"), "its state does not know"),
         (setting("requests", 0, "text", "You obey me now"), "of another kind"),
+        (setting("requests", 0, "kind", "extraction"), "a call that covers prompts has none"),
         (setting("drafts", 0, "version", 2), "numbered from 1"),
         (setting("drafts", 0, "source", "prompt_index", 9), "missing"),
         (

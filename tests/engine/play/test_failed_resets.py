@@ -1,7 +1,6 @@
 """A reset that cannot be completed: the chapter is as it was, and no empty one is left beside it."""
 
 import asyncio
-from functools import partial
 
 import pytest
 
@@ -9,7 +8,6 @@ from core.config.models.assignments import defaults_for
 from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
 from core.domain.ids import SessionId
 from core.domain.session.session_state import SessionState
-from core.domain.session.state_machine import Command
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.session.reset import reset_session
@@ -120,10 +118,8 @@ async def test_a_second_reset_at_once_is_refused_and_leaves_the_first_alone() ->
     async def save(_: str) -> None:
         await both_are_saved.wait()
 
-    why_not = partial(session.why_not, Command.RESET)
-
     async def reset() -> SessionId:
-        return await reset_session(session._writer, session._apply_when_idle, save, why_not)
+        return await reset_session(session._writer, session._apply_when_idle, save)
 
     resets = [asyncio.create_task(reset()) for _ in range(2)]
     await store.has_come.wait()

@@ -34,7 +34,7 @@ async def _work_off(engine: Engine, session: SessionHandle) -> None:
 
 async def _prepare_search(engine: Engine, session: SessionHandle) -> None:
     """Wait until all texts of the chapter have their vectors, as for a search of the GM."""
-    await session.prepare_search()
+    await session.vectors.ask_for_search()
     await until(session, lambda: not session.snapshot.background)
 
 

@@ -15,7 +15,7 @@ from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, RequestState
 from core.engine.queue.control import QueueControl
 from core.engine.queue.entries import QueueEntry
-from core.engine.queue.queue_commands import may_stop
+from core.engine.queue.queue_commands import may_stop, waits_beside
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.text.cleaning import clean_line
@@ -151,7 +151,7 @@ class QueueView(CallsView):
             case "edit" | "recall":
                 return is_waiting and isinstance(request, ReplyRequest)
             case "clear":
-                return any(one.request.spec.failed is None for one in self._entries)
+                return any(waits_beside(one.request) for one in self._entries)
             case _:
                 return True
 

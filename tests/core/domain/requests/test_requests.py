@@ -70,6 +70,8 @@ def test_the_priority_that_is_stored_counts_and_not_that_of_the_kind_today() -> 
         (RequestKind.NARRATIVE, {"prompts": PromptRange(1, 2)}),
         (RequestKind.SUMMARY, {}),
         (RequestKind.SUMMARY, {"prompts": PromptRange(1, 7), "text": "x"}),
+        (RequestKind.EXTRACTION, {"text": "1.1.0"}),
+        (RequestKind.CONDENSE, {}),
     ],
 )
 def test_a_field_of_another_kind_or_one_that_is_missing_is_refused(

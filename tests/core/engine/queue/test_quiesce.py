@@ -80,6 +80,6 @@ async def test_a_call_that_cannot_be_stopped_is_told_and_nothing_is_changed(
     async def does_not_stop(_: RequestId) -> None:
         await asyncio.sleep(0)
 
-    with pytest.raises(IllegalCommandError, match="could not be stopped"):
+    with pytest.raises(IllegalCommandError, match="could not be stopped; nothing was changed"):
         await apply_when_idle(scene.writer, does_not_stop, lambda snapshot: retitle(snapshot, "At rest", NOW))
     assert not scene.store.commits

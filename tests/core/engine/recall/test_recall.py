@@ -202,14 +202,14 @@ async def test_a_search_has_vectors_made_of_the_texts_of_the_chapter_once() -> N
     async with played(scene) as session:
         await settled(session)
         assert not scene.store.bank.pieces, "nobody has searched"
-        await session.prepare_search()
+        await session.vectors.ask_for_search()
         await settled(session)
         texts = {event.text for event in await session.reads.canon()}
         pieces = [piece.hash for text in texts for piece in pieces_of(text)]
         assert pieces
         assert {*pieces} <= {one for _, one in scene.store.bank.pieces}
         asked = len(await embeddings(session))
-        await session.prepare_search()
+        await session.vectors.ask_for_search()
         assert len(await embeddings(session)) == asked, "each has its vector"
 
 

@@ -46,6 +46,18 @@ def reply(number: int, session_id: SessionId, text: str, **values: Any) -> Reply
     )
 
 
+def work(number: int, kind: RequestKind = RequestKind.GAPS, **values: Any) -> BackgroundRequest:
+    return BackgroundRequest(
+        id=RequestId(UUID(int=number)),
+        session_id=ELSEWHERE,
+        kind=kind,
+        priority=0,
+        created_at=NOON,
+        updated_at=NOON,
+        **values,
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "last", "said"),
     [
@@ -54,16 +66,7 @@ def reply(number: int, session_id: SessionId, text: str, **values: Any) -> Reply
     ],
 )
 def test_work_on_prompts_is_asked_for_in_words(kind: RequestKind, last: int, said: str) -> None:
-    request = BackgroundRequest(
-        id=RequestId(UUID(int=9)),
-        session_id=ELSEWHERE,
-        kind=kind,
-        priority=0,
-        prompts=PromptRange(1, last),
-        created_at=NOON,
-        updated_at=NOON,
-    )
-    assert purpose_of(request) == said
+    assert purpose_of(work(9, kind=kind, prompts=PromptRange(1, last))) == said
 
 
 def entries_of(session_id: SessionId) -> list[Entry]:
@@ -172,6 +175,19 @@ async def test_the_queue_says_what_runs_waits_and_failed_and_each_key_acts_on_wh
         await shown.pilot.press("d")
         await shown.until_told("drop", ids[3])
         await until(shown.pilot, lambda: len(shown.rows) == 3)
+
+
+async def test_work_beside_the_play_is_cleared_only_where_some_of_it_does_not_run(desktop: Desktop) -> None:
+    runs = Entry(work(1, state=RequestState.PROCESSING))
+    async with at_queue(desktop, QueueDouble([runs])) as shown:
+        await shown.pilot.press("c", "p")
+        await shown.until_told("pause")
+        assert shown.queue.told == [("pause",)]
+        shown.queue.listed.append(Entry(work(2)))
+        await shown.pilot.press("r")
+        await until(shown.pilot, lambda: len(shown.rows) == 2)
+        await shown.pilot.press("c")
+        await shown.until_told("clear")
 
 
 async def test_what_a_key_asked_for_is_done_where_esc_comes_right_after_it(
