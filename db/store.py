@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from core.domain.errors import ChangedElsewhereError, SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
+from core.domain.requests.cost import FREE
 from core.domain.requests.request import Artifact, Content, Request
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionSummary
@@ -257,10 +258,11 @@ class PostgresStore:
         [row] = await self._database.rows(spent_by(session_id, since, but_for))
         return Decimal(row[0])
 
-    async def tell_open_costs(self, amount: Decimal, day: date) -> Decimal:
+    async def tell_open_costs(self, ended: Decimal, day: date, running: Decimal = FREE) -> Decimal:
         """Tell other windows what calls of this one may cost; see `SessionStore.tell_open_costs`."""
         async with guarded(LOAD):
-            return await self._commit_connection.run(partial(tell_open_costs, amount=amount, day=day))
+            told = partial(tell_open_costs, ended=ended, day=day, running=running)
+            return await self._commit_connection.run(told)
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts of these hashes; unknown hashes are left out."""

@@ -244,7 +244,7 @@ def _invalid(where: str, fault: str, message: str) -> str:
         return f"There is no setting {where}."
     if fault == "missing":
         return f"The setting {where} is missing."
-    said = message[:1].lower() + message[1:]
+    said = (message[:1].lower() + message[1:]).replace("decimal input", "input")
     return f"The setting {where} is not valid: {said.replace('input should', 'it should')}."
 
 

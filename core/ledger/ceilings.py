@@ -37,7 +37,7 @@ class Ceilings:
 
 Spent = Callable[..., Awaitable[Decimal]]
 """Sums the stored costs; see `SessionStore.spent`."""
-TellOthers = Callable[[Decimal, date], Awaitable[Decimal]]
+TellOthers = Callable[[Decimal, date, Decimal], Awaitable[Decimal]]
 """Exchanges what calls may cost that are not stored yet; see `SessionStore.tell_open_costs`."""
 
 
@@ -96,6 +96,17 @@ class _Entry:
     """None while it runs."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """The amounts of calls that are not stored yet, or have not told their cost."""
+
+    running: Decimal = FREE
+    """They may end on another day, on which they count then."""
+    ended: Decimal = FREE
+    day: date | None = None
+    """The day on which calls have ended; None where none has."""
+
+
 @dataclass(slots=True)
 class CeilingGuard:
     """Refuses a call that could pass a ceiling, until the GM has agreed to go on.
@@ -118,8 +129,8 @@ class CeilingGuard:
     """Refused calls of the play, which the GM is asked about; work beside it goes without."""
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a call is checked, until it is counted, and while other windows are told."""
-    _told: Decimal | None = FREE
-    """The amount that other windows know of; None where that is uncertain."""
+    _told: _Open | None = _Open()
+    """The amounts that other windows know of; None where that is uncertain."""
     _telling: asyncio.Task[None] | None = None
 
     async def admit(
@@ -171,7 +182,7 @@ class CeilingGuard:
             stored = await self.spent(request.session_id, but_for=tuple(mine))
         else:
             # Others first: what they store meanwhile is then counted twice at most, and never left out.
-            uncertain += await self._tell(certain + uncertain + amount)
+            uncertain += await self._tell(amount)
             before = self._stored.get(key, FREE)
             found = await self.spent(None, since=self._midnight(), but_for=tuple(mine))
             stored = max(found, before)
@@ -219,6 +230,8 @@ class CeilingGuard:
         if entry is not None:
             cost, is_known = (entry.most, False) if amount is None else (amount, True)
             self._entries[artifact_id] = replace(entry, amount=cost, is_known=is_known, ended=self.clock())
+            if not is_known:  # it counts until the program ends, and on this day alone
+                self._tell_soon()
 
     def forget(self, artifact_id: ArtifactId) -> None:
         """Count a call no longer."""
@@ -242,20 +255,25 @@ class CeilingGuard:
     async def _tell_changes(self) -> None:
         try:
             async with self._turn:
-                while (amount := self._open_today()) != self._told:
-                    await self._tell(amount)
+                while self._open() != self._told:
+                    await self._tell()
         except StorageError as error:
             log.warning("other windows could not be told of open costs", exc_info=error)
         finally:
             self._telling = None
 
-    def _open_today(self) -> Decimal:
-        return sum((entry.amount for entry in self._counted(None).values()), FREE)
+    def _open(self, more: Decimal = FREE) -> _Open:
+        entries = self._counted(None).values()
+        ended = sum((entry.amount for entry in entries if entry.ended), FREE)
+        running = sum((entry.amount for entry in entries if not entry.ended), more)
+        return _Open(running, ended, self._midnight().date() if ended else None)
 
-    async def _tell(self, amount: Decimal) -> Decimal:
+    async def _tell(self, more: Decimal = FREE) -> Decimal:
+        """Tell other windows what is open, with `more` of a call that is about to begin; return theirs."""
+        told = self._open(more)
         self._told = None  # until the answer is here: its wait may be cancelled
-        of_others = await self.tell_others(amount, self._midnight().date())
-        self._told = amount
+        of_others = await self.tell_others(told.ended, self._midnight().date(), told.running)
+        self._told = told
         return of_others
 
     def reached(self, session_id: SessionId) -> Reached | None:

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 from core.domain.errors import SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
+from core.domain.requests.cost import FREE
 from core.domain.requests.request import Artifact, Content, Request
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionSummary
@@ -232,10 +233,11 @@ class SessionStore(Protocol):
         Those of one session, or of all; from a time on; without the ones in `but_for`.
         """
 
-    async def tell_open_costs(self, amount: Decimal, day: date) -> Decimal:
+    async def tell_open_costs(self, ended: Decimal, day: date, running: Decimal = FREE) -> Decimal:
         """Tell other windows what calls of this one may cost that are not stored yet; return theirs together.
 
-        They count on this day alone, until the next amount, or until this window ends in any way.
+        Those that have ended count on this day alone, those that run on any: they may end on the next one.
+        They count until the next amounts, or until this window ends in any way.
         """
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:

@@ -6,10 +6,20 @@ import os
 import sys
 
 from core.config.files.private_files import OTHERS
+from storyengine_tui.cli.exit_codes import STOPPED, ExitCode
 
 
 def main() -> None:
     """Run the command line."""
+    try:
+        _main()
+    except KeyboardInterrupt:
+        # Mostly while it is imported, for half a second; a command that runs is stopped in `running`.
+        sys.stderr.write(f"{STOPPED}\n")
+        raise SystemExit(ExitCode.INTERRUPTED) from None
+
+
+def _main() -> None:
     _reopen_closed_streams()
     _print_in_any_encoding()
     # Before the log is made: other users can read nothing that we write.

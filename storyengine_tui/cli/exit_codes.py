@@ -4,6 +4,9 @@ from enum import IntEnum
 
 from core.domain.errors import ErrorCode
 
+STOPPED = "Stopped. Everything stored so far is safe; run the same command again."
+"""The sentence about a program that Ctrl+C or a signal has ended."""
+
 
 class ExitCode(IntEnum):
     """Why the program ended."""

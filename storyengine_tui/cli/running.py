@@ -25,7 +25,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.exchange.scripts.chapter_script import ChapterScriptError
 from core.exchange.session_export import ImportRefusedError
 from core.library.refusal import FileRefusedError
-from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
+from storyengine_tui.cli.exit_codes import STOPPED, ExitCode, exit_code_of
 from storyengine_tui.cli.printing import LOG_NAME, console, say, say_error, say_wrong, start_log
 
 log = logging.getLogger(__name__)
@@ -114,7 +114,7 @@ def _tell(error: BaseException, paths: Paths) -> ExitCode:
             say_error(error)
             return _code(error)
         case KeyboardInterrupt() | asyncio.CancelledError() | typer.Abort():
-            say_wrong("Stopped. Everything stored so far is safe; run the same command again.")
+            say_wrong(STOPPED)
             return ExitCode.INTERRUPTED
         case OSError() if _is_output_broken(error):
             return _tell(_cannot_print(error), paths)

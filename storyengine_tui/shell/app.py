@@ -13,6 +13,7 @@ from textual import on
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
+from textual.css.query import NoMatches
 from textual.driver import Driver
 from textual.messages import ExitApp
 from textual.screen import Screen
@@ -341,9 +342,8 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         After an exception Textual stops a widget's message pump, so anything that awaits it hangs: no page of
         this app can be used any more.
         """
-        if self.has_exited and not self.chapter.is_mounted:
-            # Quit before the first paint: removing what is half composed raises errors of its own.
-            log.info("the app ended before the first paint", exc_info=error)
+        if self._is_cut_short(error):
+            log.info("the app ended while parts of it were composed", exc_info=error)
             return True
         self._note_bug(error)
         if self._is_leaving or not self.is_running or not self.chapter.is_mounted:
@@ -352,6 +352,12 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         if self._ending is None:
             self._ending = asyncio.create_task(self._close_and_exit())
         return True
+
+    def _is_cut_short(self, error: Exception) -> bool:
+        """Whether the app ends while a part is composed, whose children Textual does not mount any more."""
+        if not self.chapter.is_mounted:
+            return self.has_exited
+        return isinstance(error, NoMatches) and (self.has_exited or not self.is_running)
 
     def _note_bug(self, error: Exception) -> None:
         log.error("an unexpected error in the app", exc_info=error)

@@ -14,6 +14,7 @@ from textual.app import App
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.geometry import Size
+from textual.notifications import Notification
 from textual.pilot import Pilot
 from textual.strip import Strip
 from textual.widgets import Button, Input
@@ -80,6 +81,14 @@ def _buttons_at_rest() -> Iterator[None]:
     """Have no button look pressed, and ignore Enter, for the fifth of a second after it was pressed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Button, "_start_active_affect", lambda self: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _notes_stay() -> Iterator[None]:
+    """Have no note expire before a test has looked at it: on a busy machine five seconds may be too few."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Notification, "time_left", 3_600.0)
         yield
 
 

@@ -270,6 +270,10 @@ def test_an_amount_that_nobody_can_mean_is_refused_in_a_sentence(tmp_path: Path,
             "[ceilings]\nchapter = -1\n",
             "The setting ceilings.chapter is not valid: it should be greater than or equal to 0.01.",
         ),
+        (
+            "[ceilings]\nday = 0.12345\n",
+            "The setting ceilings.day is not valid: it should have no more than 4 decimal places.",
+        ),
     ],
 )
 def test_a_refused_setting_is_told_in_words_of_the_program(tmp_path: Path, text: str, sentence: str) -> None:

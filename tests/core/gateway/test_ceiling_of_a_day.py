@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.errors import ErrorCode
+from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, SessionId, new_uuid
 from core.ledger.ceilings import CeilingGuard, Ceilings
 from core.ledger.prices import PriceBook
 from tests.core.gateway.embedding_way import beside_the_play
 from tests.core.gateway.test_costs_of_calls import FORECAST, OWN, SPENT, asked, call, gateway, service
+from tests.core.gateway.test_lanes import until_still
 from tests.core.values.sessions import NOW
-from tests.store.in_memory.memory_store import MemoryStore
+from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
 
 pytestmark = pytest.mark.anyio
 
@@ -32,6 +33,26 @@ async def test_what_a_call_of_yesterday_cost_does_not_count_today(tmp_path: Path
     assert (await call(way, asked(SessionId(new_uuid())))).error is not None
     now += timedelta(days=1)
     assert (await call(way, asked(SessionId(new_uuid())))).error is None
+
+
+async def test_a_call_that_runs_over_midnight_counts_in_other_windows_on_both_days() -> None:
+    now, database = NOW, MemoryDatabase()
+    first, second = (
+        CeilingGuard(Ceilings(day=FORECAST), store.spent, lambda: now, store.tell_open_costs)
+        for store in (MemoryStore(database), MemoryStore(database))
+    )
+    over_midnight, other = ArtifactId(new_uuid()), asked(SessionId(new_uuid()))
+    await first.admit(asked(), over_midnight, [FORECAST])
+    now += timedelta(days=1)
+    with pytest.raises(StoryEngineError) as refused:
+        await second.admit(other, ArtifactId(new_uuid()), [SPENT])
+    assert refused.value.code is ErrorCode.CEILING_REACHED
+    first.settle(over_midnight, None)
+    await until_still()
+    with pytest.raises(StoryEngineError):
+        await second.admit(other, ArtifactId(new_uuid()), [SPENT])
+    now += timedelta(days=1)
+    await second.admit(other, ArtifactId(new_uuid()), [SPENT])
 
 
 async def test_a_day_begins_at_midnight_also_when_the_clocks_change_in_it(

@@ -212,9 +212,9 @@ async def test_a_call_of_unknown_price_is_asked_about_once_a_ceiling_is_passed(t
 async def test_a_call_that_is_stopped_while_other_windows_are_told_of_it_takes_no_room_there() -> None:
     store, told = MemoryStore(MemoryDatabase()), asyncio.Event()
 
-    async def tell(amount: Decimal, day: date) -> Decimal:
-        others = await store.tell_open_costs(amount, day)
-        if amount:
+    async def tell(ended: Decimal, day: date, running: Decimal) -> Decimal:
+        others = await store.tell_open_costs(ended, day, running)
+        if running:
             told.set()
             await asyncio.Event().wait()  # the answer of the server is late
         return others

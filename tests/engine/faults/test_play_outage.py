@@ -51,6 +51,18 @@ async def test_a_play_says_that_it_waits_and_for_how_long_and_goes_on_when_there
     assert told.count("The database is back") == 1
 
 
+async def test_a_play_whose_chapter_is_gone_ends_and_does_not_say_that_it_waits(
+    store: PostgresStore, script: ChapterScript, said: list[str]
+) -> None:
+    gone = StorageError(ErrorCode.STORAGE_LOAD_FAILED, "The chapter is gone.", is_transient=False)
+    outage = Outage(store)
+    outage.trouble = lambda changes: gone if outage.failures or with_second_reply(changes) else None
+    async with window(outage) as session:
+        with pytest.raises(StorageError) as ended:
+            await play_and_report(session, script, Reporter(Console(quiet=True), is_quiet=True))
+    assert (ended.value, said) == (gone, []), "who runs the command prints the error"
+
+
 async def test_a_play_ends_with_the_code_of_the_database_when_the_wait_is_over_and_goes_on_when_run_again(
     store: PostgresStore, script: ChapterScript, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,3 +126,16 @@ async def test_what_calls_of_a_window_may_cost_counts_in_others_on_their_day_alo
     assert await second.tell_open_costs(Decimal("0.25"), DAY + timedelta(days=1)) == 0
     assert await store.tell_open_costs(Decimal("0.5"), DAY + timedelta(days=1)) == Decimal("0.25")
     assert await second.tell_open_costs(Decimal("0.25"), DAY) == 0, "the same amount of another day"
+
+
+async def test_what_running_calls_of_a_window_may_cost_counts_in_others_on_every_day(
+    store: SessionStore, open_window: OpenWindow
+) -> None:
+    second = await open_window()
+    await store.tell_open_costs(Decimal("0.5"), DAY, Decimal("0.25"))
+    assert await second.tell_open_costs(Decimal(0), DAY) == Decimal("0.75")
+    assert await second.tell_open_costs(Decimal(0), DAY + timedelta(days=1)) == Decimal("0.25")
+    await store.tell_open_costs(Decimal("0.25"), DAY)
+    assert await second.tell_open_costs(Decimal(0), DAY) == Decimal("0.25")
+    await store.tell_open_costs(Decimal(0), DAY)
+    assert await second.tell_open_costs(Decimal(0), DAY) == 0

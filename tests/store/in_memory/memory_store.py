@@ -15,6 +15,7 @@ from types import coroutine
 
 from core.domain.errors import ChangedElsewhereError, ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import ArtifactId, RequestId, SessionId
+from core.domain.requests.cost import FREE
 from core.domain.requests.request import Artifact, Content, Request, total_cost
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session, SessionSummary, Tab1Inputs
@@ -50,8 +51,9 @@ class MemoryDatabase:
     followers: list[tuple[SessionId, asyncio.Event, set[SessionId]]] = field(default_factory=list)
     queue: SharedQueue = field(default_factory=SharedQueue)
     open_costs: dict[int, Decimal] = field(default_factory=dict)
+    open_running: dict[int, Decimal] = field(default_factory=dict)
     open_on: dict[int, date] = field(default_factory=dict)
-    """What each window tells the others, by the identity of its store."""
+    """What each window tells the others, by the identity of its store; the first has all of it."""
     library: MemoryLibrary = field(init=False)
 
     def __post_init__(self) -> None:
@@ -280,11 +282,17 @@ class MemoryStore:
             ]
         )
 
-    async def tell_open_costs(self, amount: Decimal, day: date) -> Decimal:
+    async def tell_open_costs(self, ended: Decimal, day: date, running: Decimal = FREE) -> Decimal:
         await give_way()
-        self.database.open_costs[id(self)], self.database.open_on[id(self)] = amount, day
-        others = (window for window, of in self.database.open_on.items() if window != id(self) and of == day)
-        return sum((self.database.open_costs[window] for window in others), Decimal(0))
+        database, me = self.database, id(self)
+        database.open_costs[me], database.open_running[me] = ended + running, running
+        database.open_on[me] = day
+        others = {window: of == day for window, of in database.open_on.items() if window != me}
+        told = (
+            (database.open_costs if is_of_today else database.open_running)[window]
+            for window, is_of_today in others.items()
+        )
+        return sum(told, FREE)
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         contents = (await self._found(session_id)).contents

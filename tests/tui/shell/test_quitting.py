@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from contextvars import Context
 
 import pytest
-from textual.app import App
+from textual.app import App, ComposeResult
+from textual.css.query import NoMatches
 from textual.widgets import Button, Input
 
 from core.domain.errors import ErrorCode, StorageError
@@ -17,6 +18,7 @@ from core.engine.engine import Engine
 from storyengine_tui.screens.chapter import stopped_calls
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.lore.book_fields_modal import BookFieldsModal
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -228,6 +230,38 @@ async def test_an_end_before_the_first_paint_is_no_bug(desktop: Desktop, steps: 
     async with asyncio.timeout(PATIENCE):
         await app.run_async(headless=True)
         await ending
+    assert app._exception is None
+
+
+@pytest.mark.needs(Part.CRASH_RECOVERY)
+async def test_an_end_while_a_page_is_composed_is_no_bug(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await desktop.prepare(make_draft)
+    app = desktop.app()
+    compose = MemoryCell.compose
+
+    def end_and_compose(cell: MemoryCell) -> ComposeResult:
+        app.exit()
+        return compose(cell)
+
+    monkeypatch.setattr(MemoryCell, "compose", end_and_compose)
+    async with app.run_test() as pilot:
+        await opened(pilot)
+        await pilot.press("f4")
+        await until(pilot, lambda: not app.is_running)
+    assert app._exception is None
+    assert app.bug is None
+
+
+@pytest.mark.needs(Part.CRASH_RECOVERY)
+async def test_what_is_missing_on_a_page_is_no_bug_only_once_the_app_has_ended(desktop: Desktop) -> None:
+    async with desktop.window(make_draft) as (_, app):
+        assert not app._is_cut_short(NoMatches("a part that is not there"))
+    # As a terminal that is closed ends it, and a test: `exit` was never called.
+    assert not app.has_exited
+    assert app.survives(NoMatches("a part that is not there"))
+    assert not app._is_cut_short(ValueError("a bug"))
     assert app._exception is None
 
 

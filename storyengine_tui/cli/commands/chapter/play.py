@@ -284,12 +284,13 @@ class Outage:
         self._is_over = False
 
     def begin(self, problem: StoryEngineError) -> None:
-        """Say what is wrong and how long the task waits at most."""
+        """Say what is wrong and how long the task waits at most; not where it ends of this problem."""
         if self._timer is not None:
             return
         self._problem = problem
-        self._say(f"{problem.message} {problem.hint}".strip())
-        self._say(f"The play waits for it, {delay_in_words(STORAGE_WAIT)} at most.")
+        if isinstance(problem, StorageError) and problem.is_transient:
+            self._say(f"{problem.message} {problem.hint}".strip())
+            self._say(f"The play waits for it, {delay_in_words(STORAGE_WAIT)} at most.")
         self._timer = asyncio.get_running_loop().call_later(STORAGE_WAIT, self._give_up)
 
     def end(self) -> None:

@@ -39,8 +39,8 @@ async def test_other_windows_are_told_what_a_prompt_may_cost_until_its_reply_is_
 ) -> None:
     told: list[Decimal] = []
 
-    async def tell(_: MemoryStore, amount: Decimal, __: date) -> Decimal:
-        told.append(amount)
+    async def tell(_: MemoryStore, ended: Decimal, __: date, running: Decimal) -> Decimal:
+        told.append(ended + running)
         return Decimal(0)
 
     monkeypatch.setattr(MemoryStore, "tell_open_costs", tell)
