@@ -72,7 +72,7 @@ def missing() -> StorageError:
     return StorageError(
         LOAD,
         "This chapter is not in the database any more: it was purged, or a restored backup lacks it.",
-        "What still shows of it can be copied; the chapter list (F5) has those that are there.",
+        "F5 and `storyengine sessions` list those that are there; what still shows can be copied.",
         is_transient=False,
     )
 

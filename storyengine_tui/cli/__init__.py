@@ -3,6 +3,7 @@
 import gc
 import io
 import os
+import signal
 import sys
 
 from core.config.files.private_files import OTHERS
@@ -17,6 +18,10 @@ def main() -> None:
         # Mostly while it is imported, for half a second; a command that runs is stopped in `running`.
         sys.stderr.write(f"{STOPPED}\n")
         raise SystemExit(ExitCode.INTERRUPTED) from None
+    finally:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            # All is done but the end of Python, which would show where one more Ctrl+C has met it.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _main() -> None:

@@ -207,6 +207,7 @@ async def test_what_is_not_there_is_an_error(store: SessionStore) -> None:
         with pytest.raises(StorageError, match="not in the database any more") as caught:
             await ask
         assert not caught.value.is_transient
+        assert "`storyengine sessions`" in caught.value.hint, "a command has no F5"
 
 
 async def test_the_list_shows_what_was_played_last_first(store: SessionStore) -> None:

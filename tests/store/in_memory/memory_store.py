@@ -355,7 +355,7 @@ class MemoryStore:
             raise StorageError(
                 ErrorCode.STORAGE_LOAD_FAILED,
                 sentence,
-                "What still shows of it can be copied; the chapter list (F5) has those that are there.",
+                "F5 and `storyengine sessions` list those that are there; what still shows can be copied.",
                 is_transient=False,
             )
         return self.database.sessions[session_id]
