@@ -14,7 +14,7 @@ from core.text.cleaning import clean_line
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
 
 WHAT_IS_SENT = (
-    "What is sent there for commands, and for abilities you switch on:\n"
+    "What is sent there when you play, and for the abilities you use:\n"
     "  • world, chapter, cast, secrets, lore and prompt blocks\n"
     "  • prompts, lines and replies, and texts you want help with\n"
     "  • structured memory, memory bank and narrative definition\n\n"
