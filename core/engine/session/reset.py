@@ -1,8 +1,9 @@
 """Archives a chapter that is open, once all its requests are settled, and stores an empty one (design 5)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -17,6 +18,8 @@ from core.engine.sync.notifications import SessionReplaced
 from core.engine.sync.session_writer import Decide, SessionWriter
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
 
 STOP_TIMEOUT_SECONDS: Final = 30.0
 """Seconds to wait until stopped calls are settled."""
@@ -89,7 +92,7 @@ async def reset_session(
         await apply_when_idle(reset)
     except BaseException:  # cancelled too: it may be stored although this does not wait for it any more
         if is_decided:  # a second reset that is refused leaves the first alone
-            with suppress(StoryEngineError):
+            with _undoing():
                 await writer.apply(lambda snapshot: _beginning_undone(snapshot, before.state, clock()))
         raise
     fresh = moves.new_session(clock(), session_id=SessionId(new_uuid()))
@@ -98,7 +101,7 @@ async def reset_session(
         # Archived in its state before the reset, so that it can be restored and continued.
         await writer.apply(lambda snapshot: _in_state(snapshot, before.state, clock(), archived_at=clock()))
     except BaseException:  # cancelled too: undo an incomplete reset
-        with suppress(StoryEngineError):
+        with _undoing():
             await writer.apply(lambda snapshot: _in_state(snapshot, before.state, clock()))
             await store.archive(before.id, None)  # it may have been archived although the store was not heard
             await store.archive(fresh.session_id, clock())
@@ -106,6 +109,15 @@ async def reset_session(
         raise
     writer.listeners.publish(SessionReplaced(fresh.session_id))
     return fresh.session_id
+
+
+@contextmanager
+def _undoing() -> Iterator[None]:
+    """Log what fails within: the next opening undoes a reset too, and the first error is the one to raise."""
+    try:
+        yield
+    except StoryEngineError:
+        log.warning("an incomplete reset could not be undone now", exc_info=True)
 
 
 def _beginning_undone(snapshot: Snapshot, before: SessionState, now: datetime) -> Changes:

@@ -130,3 +130,33 @@ async def test_a_second_reset_at_once_is_refused_and_leaves_the_first_alone() ->
     fresh = await first
     await session.aclose()
     assert [one.id for one in await engine.sessions()] == [fresh]
+
+
+class FailsToUndo(ArchivesNothing):
+    """A store that takes neither the end of a reset nor what would undo it."""
+
+    is_reset = False
+
+    async def commit(self, changes: Changes, lease: Lease) -> None:
+        if self.is_reset and changes.session is not None:
+            raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)
+        await super().commit(changes, lease)
+        self.is_reset = changes.session is not None and changes.session.state is SessionState.RESETTING
+
+
+async def test_a_reset_that_cannot_be_undone_is_in_the_log_and_undone_by_the_next_opening(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = FailsToUndo()
+    engine = Engine(store, ScriptedProvider(), defaults_for("scripted"), label="here")
+    session_id = await engine.create()
+    session = await engine.open(session_id)
+    before = session.snapshot.session.state
+    with pytest.raises(StorageError):
+        await session.reset()
+    assert "an incomplete reset could not be undone now" in caplog.text
+    await session.aclose()
+    store.is_reset = False
+    again = await engine.open(session_id)
+    assert again.snapshot.session.state is before
+    await again.aclose()
