@@ -89,6 +89,14 @@ def test_what_a_chapter_costs_survives_an_export_and_an_import(paid: tuple[Machi
     assert here.lines("cost", line.split()[-1].strip("."), "--by", "call") == before
 
 
+def test_what_an_archived_chapter_cost_is_printed_as_before(paid: tuple[Machine, str]) -> None:
+    here, session = paid
+    before = here.lines("cost", session)
+    here.call("archive", session)
+    assert here.lines("cost", session) == before
+    here.call("restore", session)
+
+
 def test_without_a_screen_the_call_that_could_pass_a_ceiling_is_refused(served: tuple[Machine, str]) -> None:
     here = served[0]
     script = here.write("ceiling.toml", chapter_script("Ceiling", 1))

@@ -14,7 +14,7 @@ from rich.text import Text
 from core.ledger.sums import NO_CALL, By, Sum, cost_text, sum_of, sums_by
 from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog
-from storyengine_tui.cli.commands.chapter.sessions import find_session
+from storyengine_tui.cli.commands.chapter.sessions import find_any_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import console, say, say_wrong, shown
 from storyengine_tui.cli.running import echo_rows, print_bytes
@@ -43,7 +43,7 @@ async def cost(
     if as_json and as_csv:
         raise typer.BadParameter("Choose one of --json and --csv.")
     async with running_catalog(await unlocked()) as catalog:
-        session_id = None if session is None else await find_session(catalog, session)
+        session_id = None if session is None else await find_any_session(catalog, session)
         entries, unreadable = await catalog.ledger(session_id)
     by = by or (By.CHAPTER if session_id is None else By.AGENT)
     groups, total = sums_by(entries, by), sum_of(entries)

@@ -71,7 +71,8 @@ async def _content(catalog: SessionCatalog, session_id: SessionId, format_: Expo
             reader = catalog.reader(session_id)
             chapter = await reader.load()
             known = reader.witnessed_by(find_character(chapter, name)) if name else reader.canon()
-            return (render_all(await known, chapter.session).text + "\n").encode()
+            text = render_all(await known, chapter.session).text
+            return f"{text}\n".encode() if text else b""
         case ExportFormat.CHAPTER:
             drafts = await catalog.reader(session_id).drafts()
             if not drafts:

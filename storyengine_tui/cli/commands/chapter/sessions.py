@@ -61,6 +61,17 @@ async def find_session(catalog: SessionCatalog, name: str, *, is_archived: bool 
     return (await _find_summary(catalog, name, is_archived=is_archived)).id
 
 
+async def find_any_session(catalog: SessionCatalog, name: str) -> SessionId:
+    """Return the session that `name` means, also an archived one: what was saved and paid there counts."""
+    try:
+        return await find_session(catalog, name)
+    except StoryEngineError as refused:
+        try:
+            return await find_session(catalog, name, is_archived=True)
+        except StoryEngineError:
+            raise refused from None
+
+
 def _named(summary: SessionSummary) -> str:
     """Return a session in words: a GM knows it by its title, scripts by its id."""
     return f"“{clean_line(summary.title)}” ({summary.id})" if summary.title else str(summary.id)

@@ -6,13 +6,11 @@ from typing import Annotated
 
 import typer
 
-from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.story.save_point import AUTOMATIC, NAMED, SavePoint
-from core.engine.catalog import SessionCatalog
 from core.engine.services.save_points.save_points import SavePoints
 from storyengine_tui.bootstrap import running_catalog
-from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
+from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_any_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import say
 from storyengine_tui.cli.running import command, print_rows
@@ -71,15 +69,4 @@ async def drop(session: SessionArgument, number: Number) -> None:
 async def _points_of(name: str) -> AsyncIterator[tuple[SavePoints, SessionId]]:
     """Yield the save points and the id of their chapter."""
     async with running_catalog(await unlocked()) as catalog:
-        yield catalog.save_points, await _find(catalog, name)
-
-
-async def _find(catalog: SessionCatalog, name: str) -> SessionId:
-    """Return the session, also an archived one: after a reset its save points are still wanted."""
-    try:
-        return await find_session(catalog, name)
-    except StoryEngineError as refused:
-        try:
-            return await find_session(catalog, name, is_archived=True)
-        except StoryEngineError:
-            raise refused from None
+        yield catalog.save_points, await find_any_session(catalog, name)
