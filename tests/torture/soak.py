@@ -23,7 +23,7 @@ from core.engine.sync.notifications import RequestFailed
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.storage.changes import Changes
-from db.store import open_store
+from db.store import PostgresStore, open_store
 from tests.engine.windows import Outage, create, engine_on, listening, set_up
 from tests.store.servers import plain_url
 from tests.torture.readers.reader import Reader
@@ -113,12 +113,12 @@ async def soak(url: str, prompts: int, seed: int) -> SoakFigures:
             slot = slot_after(slot, session.snapshot.session.slots)
             ears.notifications = [one for one in ears.notifications[-50:] if isinstance(one, RequestFailed)]
             if index + 1 == warm:
-                figures.early = await _held(session, url)
+                figures.early = await _held(session, store, url)
     outage.trouble = lambda _: None
     async with asyncio.timeout(PATIENCE):
         await session.wait_idle()
         async with listening(session):
-            figures.late = await _held(session, url)
+            figures.late = await _held(session, store, url)
     figures.prompts = prompts
     figures.model_faults, figures.store_faults = model.faults, outage.failures
     await session.aclose()
@@ -144,9 +144,13 @@ async def _lock(session: SessionHandle) -> None:
         await session.wait(await session.lock())
 
 
-async def _held(session: SessionHandle, url: str) -> Held:
-    """Look when nothing is under way; what only ends a moment later is no leak."""
+async def _held(session: SessionHandle, store: PostgresStore, url: str) -> Held:
+    """Look when nothing is under way; what only ends a moment later is no leak.
+
+    Two reads at once open all that the pool keeps: play may need its second connection late, or never.
+    """
     await session.wait_idle()
+    await asyncio.gather(store.sessions(), store.sessions())
     await asyncio.sleep(A_MOMENT)
     gc.collect()
     with psycopg.connect(plain_url(url)) as connection:
