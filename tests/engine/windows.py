@@ -37,7 +37,7 @@ from core.storage.session_store import Lease, SessionStore
 from tests.core.values.sessions import waiting
 from tests.store.servers import plain_url
 
-PATIENCE = 15.0
+PATIENCE = 60.0
 CHOICES = defaults_for("scripted")
 AT_WORK = ModelAssignments({role: replace(choice, account="work") for role, choice in CHOICES.items()})
 """The same at an account of that name."""

@@ -226,7 +226,7 @@ class RandomChapter(RandomSetting):
         await self._submit(self.draw.choice([None, self._some()]))
         waiting = asyncio.ensure_future(held.wait())
         idle = asyncio.ensure_future(self.session.wait_idle())
-        await asyncio.wait({waiting, idle}, return_when=asyncio.FIRST_COMPLETED, timeout=20)
+        await asyncio.wait({waiting, idle}, return_when=asyncio.FIRST_COMPLETED, timeout=60)
         for task in (waiting, idle):
             task.cancel()
         self.model.holds = lambda _: False
@@ -347,7 +347,7 @@ class RandomChapter(RandomSetting):
             return
 
     async def _settle(self) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await self.session.wait_idle()
             await self.session.keeping.wait_until_read()
 

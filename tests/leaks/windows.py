@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.leaks.random_chapter import RandomChapter
 
 OpenStore = Callable[[], Awaitable[SessionStore]]
-PATIENCE: Final = 20.0
+PATIENCE: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)

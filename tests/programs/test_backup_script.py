@@ -36,7 +36,7 @@ from tests.store.servers import (
 )
 
 SCRIPT = Path(__file__).parents[2] / "deploy" / "backup.sh"
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the script runs in a Linux container")
 

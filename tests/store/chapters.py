@@ -27,7 +27,7 @@ from core.domain.story.memory import BlockType, MemoryBlock
 from core.storage.changes import Changes
 from core.storage.session_store import Lease, SessionStore
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds until a test gives up waiting."""
 NOW = datetime(2026, 11, 21, 12, 0, 0, 123_456, tzinfo=UTC)
 

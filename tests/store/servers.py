@@ -27,7 +27,7 @@ from db.embedded.server import EmbeddedServer
 from db.store import PostgresStore
 from tests.store.made_data import copy, copy_private_data, fast_directory, made_once, migrate, wait_stopped
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 TEMPLATE = "story_template"
 _numbers = count(1)
 _OPTIONS = {

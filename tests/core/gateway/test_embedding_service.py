@@ -44,7 +44,7 @@ from tests.core.rooms.simulation import active
 from tests.core.values.sessions import NOW, choices
 
 pytestmark = pytest.mark.anyio
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 @pytest.fixture

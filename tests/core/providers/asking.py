@@ -18,7 +18,7 @@ from core.providers.base import (
 )
 
 KEY = "sk-proj-0123456789abcdefSECRET"
-GENEROUS = 20.0
+GENEROUS = 60.0
 """Seconds: longer than anything takes that is meant to succeed."""
 
 _PATIENCE = 100.0

@@ -244,7 +244,7 @@ async def two_kept(
             if is_late:
                 await ears.hear(StorageTrouble)
             await model.aclose()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await kept.all.wait()
             assert len(files(folder)) == 2
             yield store, session, ears

@@ -243,7 +243,7 @@ async def test_a_window_that_follows_sees_the_books_of_the_one_that_writes(store
         await session.edits.attach_lore(
             await writing.library.lore.copy_of(await kept(writing, entry("bell")))
         )
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             async for _ in listener:
                 if other.snapshot.lore:
                     break

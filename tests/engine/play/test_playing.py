@@ -309,7 +309,7 @@ async def test_closing_while_a_call_runs_puts_the_text_back_into_its_composer(st
         assert stored.unsent == {Slot.RED: "One\n\nTwo"}
         assert not any(request.state.is_open for request in stored.requests)
         assert not await store.log(session.id)
-        _, pending = await asyncio.wait(waiters, timeout=1)
+        _, pending = await asyncio.wait(waiters, timeout=60)
         assert not pending, "nobody waits for ever"
         await session.aclose()
 

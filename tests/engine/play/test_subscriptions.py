@@ -64,5 +64,5 @@ async def test_a_listener_that_waits_ends_when_its_block_is_left() -> None:
         reading = asyncio.create_task(read())
         await asyncio.sleep(0)
         listeners.publish(StorageRecovered())
-    assert await asyncio.wait_for(reading, 5) == 1
+    assert await asyncio.wait_for(reading, 60) == 1
     listeners.publish(StorageRecovered())

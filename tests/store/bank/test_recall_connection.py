@@ -206,7 +206,7 @@ async def test_what_is_found_by_meaning_is_looked_for_beside_the_rest(
         return await tuples(self, *what, **how)
 
     monkeypatch.setattr(RecallConnection, "tuples", together)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         found = await store.bank.recall(both)
     assert {one.item.id: one.similarity is not None for one in found} == {fact(1).id: False, fact(2).id: True}
 
@@ -231,7 +231,7 @@ async def test_where_one_statement_fails_the_other_is_given_up(
 
     monkeypatch.setattr(store.bank._meaning_connection, "tuples", stuck)
     monkeypatch.setattr(store.bank._connection, "tuples", failing)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         with pytest.raises(StorageError):
             await store.bank.recall(replace(query(session), vector=(1.0, 0.1), model="m"))
         await ended.wait()

@@ -24,7 +24,7 @@ from tests.store.embedded.server_status import status_of
 from tests.store.made_data import copy_new_data, fast_directory
 
 ROOT = Path(__file__).resolve().parents[3]
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 CLIENT = """
 import sys

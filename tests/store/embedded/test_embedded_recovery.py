@@ -69,7 +69,7 @@ def test_a_frozen_server_is_let_go_on_to_be_stopped_in_good_order(home: Path) ->
     status = status_of(EmbeddedServer(home))
     os.kill(status.pid, signal.SIGSTOP)
     client.leave()
-    wait_until(lambda: is_stopped(home), "the supervisor stops the server", patience=20)
+    wait_until(lambda: is_stopped(home), "the supervisor stops the server", patience=60)
     assert not is_alive(status.pid)
     assert status_of(EmbeddedServer(home)).phase is Phase.STOPPED
     assert "database system is shut down" in (home / "postgres.log").read_text()

@@ -27,7 +27,7 @@ TAKES = 3
 ROUNDS = 5
 SLACK = 1.1
 """An index of a long table is a level or two deeper, and a row more may be looked at on the way."""
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 TOUCHED = """
 SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_user_tables

@@ -26,7 +26,7 @@ from tests.store.servers import plain_url
 from tests.torture.random_play.random_words import Ledger
 from tests.torture.readers.reader import Connection
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 CHUNK = 3
 AWAY = StorageError(ErrorCode.STORAGE_SAVE_FAILED)
 CODES = (

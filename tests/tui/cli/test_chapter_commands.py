@@ -49,7 +49,7 @@ def test_a_reroll_that_was_dropped_does_not_print_the_reply_from_before(
             await make_active(engine, 1)
             await engine.queue.pause()
         asked = asyncio.create_task(takes.reroll("last"))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not (engines and (entries := await engines[0].queue.entries())):
                 assert not asked.done(), asked
                 await asyncio.sleep(0)

@@ -282,7 +282,7 @@ async def test_a_card_that_is_dropped_on_a_field_stays_text_and_the_gm_is_told_w
         app.post_message(events.Paste("/narrate It snows. "))
         app.post_message(events.Paste(f"'{card}'"))
         await until(pilot, lambda: "kara [x].json" in world.text)
-        await until(pilot, lambda: len(app._notifications) > 0, patience=5)
+        await until(pilot, lambda: len(app._notifications) > 0)
         assert [one.message for one in app._notifications] == [
             "“kara [x].json” can be imported: drop it on the library (F5)."
         ]
