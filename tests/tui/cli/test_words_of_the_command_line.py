@@ -1,6 +1,5 @@
 """The command line says the same as the screen, and ids in it can be copied."""
 
-import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from storyengine_tui.cli.app import app
 from storyengine_tui.cli.commands.chapter.sessions import SHORTEST_ID, distinct_length
 from storyengine_tui.cli.commands.system.doctor import _directory
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
+from tests.tui.source_strings import strings_below
 
 
 def test_ids_are_shown_as_long_as_they_must_be_to_differ() -> None:
@@ -141,17 +141,12 @@ def test_the_help_writes_what_is_to_be_typed_in_capitals() -> None:
 
 
 def test_an_answer_calls_a_chapter_a_chapter() -> None:
-    found = []
-    for file in sorted(Path(cli.__file__).parent.rglob("*.py")):
-        tree = ast.parse(file.read_text("utf-8"))
-        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        found += [
-            f"{file.name}: {node.value}"
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
-            if re.search(r"\bsession\b ?.|. ?\bsession\b", node.value, re.IGNORECASE)
-            and not re.search(r"--session|SESSION", node.value)
-        ]
+    found = [
+        f"{name}: {text}"
+        for name, text in strings_below(Path(cli.__file__).parent)
+        if re.search(r"\bsession\b ?.|. ?\bsession\b", text, re.IGNORECASE)
+        and not re.search(r"--session|SESSION", text)
+    ]
     assert not found
 
 

@@ -1,6 +1,5 @@
 """The key that stores what a dialog asks for has the word of its button, and all have the same word."""
 
-import ast
 import re
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from storyengine_tui.screens.play.scene.line_modals import NarrationModal
 from storyengine_tui.screens.play.scene.stage_modals import AwayModal
 from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from tests.tui.engine_app import Desktop, in_front, make_active, screen_text, until
+from tests.tui.source_strings import strings_below
 
 WORDS_OF_STORING = re.compile(r"^Store\b|without storing|did not store|^(S|Not s)tored[.;]|stored, and will")
 
@@ -48,16 +48,11 @@ async def test_the_key_that_stores_has_the_word_of_the_button(desktop: Desktop) 
 
 
 def test_no_button_no_question_and_no_outcome_of_it_says_store_in_place_of_save() -> None:
-    found = []
-    for path in Path(storyengine_tui.__file__).parent.rglob("*.py"):
-        tree = ast.parse(path.read_text("utf-8"))
-        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        found += [
-            f"{path.name}: {node.value}"
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
-            if WORDS_OF_STORING.search(node.value)
-        ]
+    found = [
+        f"{name}: {text}"
+        for name, text in strings_below(Path(storyengine_tui.__file__).parent)
+        if WORDS_OF_STORING.search(text)
+    ]
     assert not found
 
 
