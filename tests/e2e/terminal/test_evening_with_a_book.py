@@ -87,6 +87,8 @@ def bring_cards(window: GameMaster, folder: Path) -> None:
     window.wait_for("Import a file, or a folder")
     window.type(str(folder))
     window.press("enter")
+    window.wait_for("Import 3 files?")
+    window.press("right", "enter")
     window.wait_for("2 imported; 1 known already")
     for name in CAST:
         window.wait_for(f"{name} of Rime.")

@@ -71,7 +71,6 @@ def test_a_modal_screen_with_an_answer_of_yes_or_no_is_one_of_these_questions() 
         "BookModal",
         "BookFieldsModal",
         "FileModal",
-        "ChapterFileModal",
         "NameModal",
         "DetailsModal",
         "NatureModal",

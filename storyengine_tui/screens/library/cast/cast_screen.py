@@ -98,11 +98,6 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         """Return a character as a file."""
         return await self.library.export(row, format_)
 
-    async def import_content(self, content: bytes, name: str) -> tuple[bool, bool]:
-        """Store the character of a card."""
-        done = await self.library.import_card(content, name)
-        return done.is_new, bool(done.not_taken)
-
     async def make(self, name: str) -> str:
         """Store a new character."""
         character = await self.library.create(name)

@@ -13,7 +13,7 @@ from core.library.book import Book
 from core.text.numbers import counted
 from storyengine_tui.screens.library.chapters.chapter_shelf import SAVE_POINTS, ChapterShelf
 from storyengine_tui.screens.library.chapters.chapters_screen import chapter_cells, is_open_in
-from storyengine_tui.screens.library.shelf.shelf_screen import shelf_keys
+from storyengine_tui.screens.library.shelf.shelf_screen import IMPORT, shelf_keys
 from storyengine_tui.screens.library.shelf.title_modal import NameModal
 from storyengine_tui.screens.shared.list_screen import cut
 
@@ -43,12 +43,14 @@ class BooksScreen(ChapterShelf[BookRow]):
     HELP = (
         "Enter opens a chapter, or the last chapter of a book. c begins the next chapter, with the lines "
         "that the last one passes on. b puts a chapter into another book, or out of this one. n makes a "
-        "book, t gives book or chapter another title, a archives it, v shows the archived books."
+        "book, t gives book or chapter another title, a archives it, v shows the archived books. "
+        "i imports an exported chapter."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "next_chapter", "Next chapter"),
         Binding("b", "put_into_book", "Book"),
         *shelf_keys("Books", save_points=SAVE_POINTS),
+        replace(IMPORT, show=False),
     ]
 
     @property

@@ -9,8 +9,7 @@ from core.domain.session.session import SessionSummary
 from core.storage.library_store import LibraryCounts
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.chapters.chapter_shelf import SAVE_POINTS, UNREADABLE, ChapterShelf
-from storyengine_tui.screens.library.shelf.shelf_screen import shelf_keys
-from storyengine_tui.screens.library.shelf.title_modal import ChapterFileModal
+from storyengine_tui.screens.library.shelf.shelf_screen import IMPORT, shelf_keys
 from storyengine_tui.screens.shared.list_screen import cut
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
 
@@ -56,7 +55,7 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
     # The last bindings do not fit 80 columns, which is fine: they are seldom needed, and F1 has them.
     BINDINGS: ClassVar[list[BindingType]] = [
         *shelf_keys("Chapters", save_points=SAVE_POINTS),
-        Binding("i", "import", "Import"),
+        IMPORT,
         Binding("e", "example", "Example"),
     ]
 
@@ -122,10 +121,6 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
         """Start a chapter with an empty world."""
         self.do_once(self.close_after(self._workspace.open_new()))
 
-    def action_import(self) -> None:
-        """Ask for the file of a chapter, and offer what is in it."""
-        self.ask_for_path(ChapterFileModal, self._drops.look_at_path)
-
     def action_example(self) -> None:
         """Close the list and offer the examples."""
         self.dismiss()
@@ -152,8 +147,6 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible with the chapter under the cursor."""
-        if action == "import":
-            return not self._shows_archived
         if action == "save_points":
             return bool(self.rows)
         if action == "put_into_book":

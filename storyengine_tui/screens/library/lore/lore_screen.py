@@ -60,10 +60,6 @@ class LoreScreen(KeptShelf[KeptLorebook]):
         """Return a lorebook as a file."""
         return await self.library.export(row, format_)
 
-    async def import_content(self, content: bytes, name: str) -> tuple[bool, bool]:
-        """Store a lorebook."""
-        return (await self.library.import_lore(content, name)).is_new, False
-
     async def make(self, name: str) -> str:
         """Store an empty lorebook."""
         book = await self.library.create(name)

@@ -10,25 +10,13 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 from textual.binding import Binding, BindingType
 
 from core.config.files.paths import expanded
-from core.exchange.arrivals import typed_paths
-from core.exchange.library.library_files import (
-    NO_FILE,
-    chats_in,
-    files_in,
-    format_of,
-    read_file,
-    refuse_present,
-    write_new,
-)
+from core.exchange.library.library_files import format_of, refuse_present, write_new
 from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
 from core.library.characters.character import LibraryCharacter
 from core.library.lore.kept import KeptLorebook
-from core.library.refusal import LARGEST_FILE, FileRefusedError
-from core.text.numbers import counted
-from storyengine_tui.screens.library.shelf.arriving import import_each, outcome_of
-from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen, shelf_keys
-from storyengine_tui.screens.library.shelf.title_modal import ExportModal, FileModal, NameModal
+from storyengine_tui.screens.library.shelf.shelf_screen import IMPORT, ShelfScreen, shelf_keys
+from storyengine_tui.screens.library.shelf.title_modal import ExportModal, NameModal
 
 if TYPE_CHECKING:
     from core.engine.services.library.archive import Archive
@@ -42,7 +30,7 @@ class KeptShelf(ShelfScreen[Kept]):
     """A list of characters or of lorebooks; subclasses say how each is stored."""
 
     BINDINGS: ClassVar[list[BindingType]] = shelf_keys(
-        "Library", title="Name", files=(Binding("i", "import", "Import"), Binding("x", "export", "Export"))
+        "Library", title="Name", files=(IMPORT, Binding("x", "export", "Export"))
     )
 
     async def reload(self) -> None:
@@ -71,10 +59,6 @@ class KeptShelf(ShelfScreen[Kept]):
         return await self.library.listed(is_archived=is_archived)
 
     @abstractmethod
-    async def import_content(self, content: bytes, name: str) -> tuple[bool, bool]:
-        """Store what is in a file; return whether it is new, and whether it says what was not taken."""
-
-    @abstractmethod
     async def export(self, row: Kept, format_: CardFormat) -> WrittenCard:
         """Return a row as a file; raises StorageError."""
 
@@ -97,28 +81,6 @@ class KeptShelf(ShelfScreen[Kept]):
             self._outcome = await self.make(name)
 
         self.ask(NameModal(""), make)
-
-    def action_import(self) -> None:
-        """Ask for a file or a folder, and import it."""
-        self.ask_for_path(FileModal, self._import)
-
-    async def _import(self, path: str) -> None:
-        paths = await asyncio.to_thread(typed_paths, path)
-        files = await asyncio.to_thread(files_in, paths)
-        chats = await asyncio.to_thread(chats_in, paths)
-        passed_over = f"{counted(chats, 'chat')} passed over, which i in Chapters imports" if chats else ""
-        if not files:
-            raise FileRefusedError(f"{NO_FILE} {passed_over}." if chats else NO_FILE)
-        if len(files) == 1 and files == list(paths):
-            is_new, has_claims = await self._import_file(files[0])
-            self._outcome = outcome_of(is_new, not is_new, has_claims)
-        else:
-            self._outcome = await import_each(files, self._import_file)
-            if passed_over:
-                self._outcome += f"; {passed_over}"
-
-    async def _import_file(self, file: Path) -> tuple[bool, bool]:
-        return await self.import_content(await read_file(file, LARGEST_FILE), file.name)
 
     def action_export(self) -> None:
         """Ask for a file, and write the row under the cursor into it."""
@@ -161,6 +123,6 @@ class KeptShelf(ShelfScreen[Kept]):
         """Tell the footer what is possible with the row under the cursor."""
         if action == "export":
             return self.is_any_listed
-        if action in ("import", "new"):
+        if action == "new":
             return not self._shows_archived
         return super().check_action(action, parameters)

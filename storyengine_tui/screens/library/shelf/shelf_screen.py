@@ -20,7 +20,7 @@ from core.storage.library_store import LibraryCounts
 from core.text.letters import folded
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.shelf.arriving import DropImport
-from storyengine_tui.screens.library.shelf.title_modal import PathModal
+from storyengine_tui.screens.library.shelf.title_modal import FileModal, PathModal
 from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.screens.shared.narrowing_screen import NarrowingScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -34,6 +34,7 @@ SHELVES: Final = {
     "lore": ("4", "Lore", "lore.lore_screen", "LoreScreen"),
 }
 """The lists by their names: key, title, and where the screen of each is."""
+IMPORT: Final = Binding("i", "import", "Import")
 FOUND_NOTHING: Final = "Nothing here has these words; Esc shows all again."
 
 
@@ -101,6 +102,10 @@ class ShelfScreen(ListScreen[None, Row], NarrowingScreen[None]):
         """Offer what was pasted, or dropped on the list, for import."""
         event.stop()
         self.do(self._drops.look_at(event.text))
+
+    def action_import(self) -> None:
+        """Ask for a file or a folder, and offer what is in it for import, as if it was dropped here."""
+        self.ask_for_path(FileModal, self._drops.look_at_path)
 
     def ask_for_path(
         self,
@@ -198,6 +203,8 @@ class ShelfScreen(ListScreen[None, Row], NarrowingScreen[None]):
                 return self._shows_archived and bool(self.rows)
             case "switch":
                 return parameters != (self._shows_archived,)
+            case "import":
+                return not self._shows_archived
             case "open" | "archive" | "retitle":
                 return self.is_any_listed
         return True

@@ -64,16 +64,11 @@ class FileModal(PathModal):
 
     HEADING = "Import a file, or a folder of them"
     PLACEHOLDER = "Path, such as ~/cards"
-    NOTE = "Each file is kept as it is. Cards and lorebooks: .json, .png, .jpg, .charx, .lorebook."
+    NOTE = (
+        "A card or lorebook (.json, .png, .jpg, .charx, .lorebook), an exported chapter (.json), or a chat "
+        "of SillyTavern (.jsonl)."
+    )
     SAVE = "Import"
-
-
-class ChapterFileModal(FileModal):
-    """Ends with the path of a chapter to import."""
-
-    HEADING = "Import a chapter"
-    PLACEHOLDER = "Path, such as ~/chapter.json"
-    NOTE = "A chapter that was exported (.json), or a chat of SillyTavern (.jsonl)."
 
 
 class ExportModal(PathModal):

@@ -21,7 +21,7 @@ from storyengine_tui.screens.library.lore.lore_screen import LoreScreen
 from storyengine_tui.screens.library.shelf import arriving
 from storyengine_tui.screens.library.shelf.arriving import NOT_READABLE
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
-from storyengine_tui.screens.library.shelf.title_modal import ChapterFileModal
+from storyengine_tui.screens.library.shelf.title_modal import FileModal
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -58,6 +58,15 @@ async def paste(pilot: Pilot[None], text: str) -> None:
     await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmModal))
 
 
+async def type_path(pilot: Pilot[None], path: Path) -> None:
+    """Answer the key for an import with a path, and wait for the question."""
+    await pilot.press("i")
+    await in_front(pilot, FileModal)
+    pilot.app.post_message(events.Paste(str(path)))
+    await pilot.press("enter")
+    await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmModal))
+
+
 async def confirm(pilot: Pilot[None], kind: type[ShelfScreen[Any]]) -> ShelfScreen[Any]:
     await pilot.press("right", "enter")
     await until(pilot, lambda: isinstance(pilot.app.screen, kind) and bool(cells(pilot.app.screen)))
@@ -89,14 +98,15 @@ async def test_a_card_a_lorebook_and_a_chat_dropped_on_the_chapters_go_where_the
         assert "Late" in [row[0] for row in cells(chapters)]
 
 
+@pytest.mark.parametrize("way", ["dropped", "by its path"])
 async def test_a_folder_and_several_files_are_asked_about_once_and_each_is_taken_or_refused(
-    desktop: Desktop, tmp_path: Path
+    desktop: Desktop, tmp_path: Path, way: str
 ) -> None:
     for name, text in (("a.json", text_of(V3)), ("b.json", json.dumps(LORE).encode()), ("c.json", b"[]")):
         (tmp_path / name).write_bytes(text)
     async with desktop.window(draft) as (pilot, app):
         await shelf(pilot, "3", CastScreen)
-        await paste(pilot, str(tmp_path))
+        await (paste(pilot, str(tmp_path)) if way == "dropped" else type_path(pilot, tmp_path))
         asked = question(app.screen)
         assert "Import 3 files?" in asked
         assert "a.json\nb.json\nc.json" in asked
@@ -185,7 +195,7 @@ async def test_an_exported_chapter_is_taken_twice_by_two_titles_and_a_broken_one
         assert titles(screen) == {mine, f"{mine} (copy)", f"{mine} (copy 2)"}
         # The same by a path, for a terminal without a mouse.
         await pilot.press("i")
-        await in_front(pilot, ChapterFileModal)
+        await in_front(pilot, FileModal)
         app.post_message(events.Paste(str(broken)))
         await pilot.press("enter")
         await until(pilot, lambda: "broken.json: The file cannot" in screen_text(app))
@@ -300,13 +310,21 @@ def test_the_question_about_a_card(desktop: Desktop, pictures_match: PicturesMat
     assert pictures_match(desktop.app(), run_before)
 
 
-async def test_a_card_that_puts_itself_into_a_group_is_asked_about(desktop: Desktop) -> None:
+@pytest.mark.parametrize("way", ["pasted", "by its path"])
+async def test_a_card_that_puts_itself_into_a_group_is_asked_about(
+    desktop: Desktop, tmp_path: Path, way: str
+) -> None:
     async with desktop.window(draft) as (pilot, app):
         await shelf(pilot, "3", CastScreen)
         for number, is_trusted in enumerate((False, True), start=1):
             ours = {"group": "Crew", "groups_visible": ["Guests"], "aliases": [f"Kara {number}"]}
             data = {**V2["data"], "name": f"Spy {number}", "extensions": {"story_engine": ours}}
-            await paste(pilot, text_of({**V2, "data": data}).decode())
+            card = text_of({**V2, "data": data})
+            if way == "pasted":
+                await paste(pilot, card.decode())
+            else:
+                (tmp_path / f"{number}.json").write_bytes(card)
+                await type_path(pilot, tmp_path / f"{number}.json")
             assert f"It is also called Kara {number}." in question(app.screen)
             first = app.screen
             await pilot.press("right", "enter")

@@ -13,7 +13,8 @@ from core.library.refusal import LARGEST_FILE
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
 from storyengine_tui.screens.library.chapters.books_screen import BooksScreen
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
-from storyengine_tui.screens.library.shelf.title_modal import ChapterFileModal, FileModal
+from storyengine_tui.screens.library.shelf.title_modal import FileModal
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.core.exchange.test_arrivals import VERSIONS
 from tests.core.library.cards.card_samples import V3, text_of
 from tests.tui.engine_app import Desktop, in_front, screen_text, until
@@ -93,16 +94,18 @@ async def test_a_file_that_is_dropped_on_the_field_for_its_path_is_found(
     async with desktop.window(draft, size=(120, 40)) as (pilot, app):
         await shelf(pilot, "2", ChaptersScreen)
         await pilot.press("i")
-        await in_front(pilot, ChapterFileModal)
+        await in_front(pilot, FileModal)
         app.post_message(events.Paste(quoted.format(chapter)))
         await pilot.press("enter")
         await until(pilot, lambda: "An exported chapter with " in screen_text(app))
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
         await pilot.press("3")
-        cast = await in_front(pilot, CastScreen)
+        await in_front(pilot, CastScreen)
         await pilot.press("i")
         await in_front(pilot, FileModal)
         app.post_message(events.Paste(quoted.format(card)))
         await pilot.press("enter")
-        await until(pilot, lambda: [row[0] for row in cells(cast)] == ["Kara"])
+        await in_front(pilot, ConfirmModal)
+        taken = await confirm(pilot, CastScreen)
+        assert [row[0] for row in cells(taken)] == ["Kara"]

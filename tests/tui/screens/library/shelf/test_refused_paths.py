@@ -14,15 +14,16 @@ from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScr
 from storyengine_tui.screens.library.lore.lore_screen import LoreScreen
 from storyengine_tui.screens.library.shelf.title_modal import (
     NO_NAME,
-    ChapterFileModal,
     ExportModal,
     FileModal,
     NameModal,
     PathModal,
 )
 from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import LineField
 from tests.tui.engine_app import Desktop, in_front, screen_text, until
+from tests.tui.screens.library.shelf.test_arriving import confirm
 from tests.tui.screens.library.shelf.test_shelves import LORE, cells, heading, make_library, shelf
 
 pytestmark = pytest.mark.anyio
@@ -41,36 +42,22 @@ async def refused(pilot: Pilot[Any], kind: type[PathModal], path: str, reason: s
 
 
 async def test_a_refused_import_keeps_its_path_to_be_corrected(desktop: Desktop, tmp_path: Path) -> None:
-    (tmp_path / "harbour.json").write_text(json.dumps(LORE))
-    async with desktop.window(make_library, size=(120, 40)) as (pilot, app):
+    (tmp_path / "harbour.json").write_text(json.dumps({**LORE, "name": "Quay"}))
+    async with desktop.window(make_library, size=(120, 40)) as (pilot, _):
         screen = await shelf(pilot, "4", LoreScreen)
         count = len(cells(screen))
         await pilot.press("i")
         await refused(pilot, FileModal, str(tmp_path / "harbour.jso"), "cannot be read")
         assert not screen.query_one(Banner).is_shown
         await pilot.press("n", "enter")
-        await until(pilot, lambda: app.screen is screen and "imported" in heading(screen))
-        assert len(cells(screen)) == count + (heading(screen) == "1 imported")
+        await in_front(pilot, ConfirmModal)
+        screen = await confirm(pilot, LoreScreen)
+        assert heading(screen) == "“Quay” was imported"
+        assert len(cells(screen)) == count + 1
         # A folder in which there is nothing to import is no import.
         (tmp_path / "none").mkdir()
         await pilot.press("i")
         await refused(pilot, FileModal, str(tmp_path / "none"), "No file there can be imported here.")
-
-
-async def test_an_import_of_a_folder_says_how_many_chats_it_passes_over(
-    desktop: Desktop, tmp_path: Path
-) -> None:
-    (tmp_path / "mixed").mkdir()
-    for name in ("a.jsonl", "mixed/b.JSONL"):
-        (tmp_path / name).write_text("{}")
-    async with desktop.window(make_library, size=(120, 40)) as (pilot, app):
-        screen = await shelf(pilot, "4", LoreScreen)
-        await pilot.press("i")
-        await refused(pilot, FileModal, str(tmp_path), "2 chats passed over, which i in Chapters imports.")
-        (tmp_path / "mixed" / "harbour.json").write_text(json.dumps(LORE))
-        await pilot.press("enter")
-        said = "; 2 chats passed over, which i in Chapters imports"
-        await until(pilot, lambda: app.screen is screen and heading(screen).endswith(said))
 
 
 async def test_a_refused_path_of_a_chapter_and_of_an_export_stays_too(
@@ -79,7 +66,7 @@ async def test_a_refused_path_of_a_chapter_and_of_an_export_stays_too(
     async with desktop.window(make_library, size=(120, 40)) as (pilot, app):
         await shelf(pilot, "2", ChaptersScreen)
         await pilot.press("i")
-        await refused(pilot, ChapterFileModal, str(tmp_path / "a.json"), "cannot be read")
+        await refused(pilot, FileModal, str(tmp_path / "a.json"), "cannot be read")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
         await pilot.press("3")

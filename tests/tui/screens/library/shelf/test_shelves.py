@@ -174,8 +174,13 @@ async def test_beside_chapters_alone_a_card_is_imported_edited_exported_archived
         await pilot.press("i")
         await until(pilot, lambda: app.screen is not screen)
         await pilot.press(*str(tmp_path), "enter")
-        await until(pilot, lambda: [row[0] for row in cells(screen)] == ["Kara"])
-        assert heading(screen).startswith("1 imported; 1 refused (bad.json holds no character card.)")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: isinstance(app.screen, CastScreen) and bool(cells(app.screen)))
+        screen = app.screen
+        assert isinstance(screen, CastScreen)
+        assert [row[0] for row in cells(screen)] == ["Kara"]
+        assert heading(screen) == "1 imported; 1 refused (bad.json holds no card, lorebook or chapter.)"
         await pilot.press("x")
         await until(pilot, lambda: app.screen is not screen)
         await pilot.press(*str(out), "enter")
