@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from bench.canon.measure import Questioner, Way, embed_items, opened
+from bench.canon.measure import Questioner, Results, Way, embed_items, opened
 from bench.canon.report import Figures, print_figures, print_goals
 from bench.canon.story import Story, write_next, write_story
 from core.agents.context_builder import ContextBuilder
@@ -55,6 +55,14 @@ async def _store_next(store: PostgresStore, embedder: LocalEmbedder, first: Stor
     await store.library.put_book(book)
 
 
+async def _ask_of(
+    questioner: Questioner, store: PostgresStore, embedder: LocalEmbedder, story: Story
+) -> Results:
+    """Store a chapter, and return how its questions are answered."""
+    await _store(store, embedder, story)
+    return await questioner.ask(await opened(store, story.changes.session_id), story.planted, ())
+
+
 async def measure(seed: int, prompts: int, items: int, questions: int, home: Path) -> Figures:
     """Measure everything on a private server and with the bundled embedding model; return the figures."""
     server = EmbeddedServer(home / "postgres", grace=0.0)
@@ -79,10 +87,12 @@ async def measure(seed: int, prompts: int, items: int, questions: int, home: Pat
         asked = await opened(store, following.changes.session_id)
         in_book = await questioner.ask(asked, following.planted, secrets)
         few = min(SHORT, prompts)
-        _say(f"a chapter of {few} prompts …")
-        short = write_story(seed + 1, few, max(1, items * few // prompts), questions)
-        await _store(store, embedder, short)
-        shorter = await questioner.ask(await opened(store, short.changes.session_id), short.planted, ())
+        _say(f"chapters of {few:,} and {prompts:,} prompts with as few items …")
+        short, sparse = (
+            write_story(seed + number, length, max(1, items * few // prompts), questions)
+            for number, length in ((1, few), (2, prompts))
+        )
+        in_short, in_sparse = [await _ask_of(questioner, store, embedder, story) for story in (short, sparse)]
     finally:
         await embedder.aclose()
         await store.aclose()
@@ -97,7 +107,8 @@ async def measure(seed: int, prompts: int, items: int, questions: int, home: Pat
         results=results,
         small=in_small,
         book=in_book,
-        short=shorter,
+        short=in_short,
+        sparse=in_sparse,
     )
 
 

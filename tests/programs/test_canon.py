@@ -157,6 +157,7 @@ def figures(seed: int, found: int, *, outdated: int = 0) -> Figures:
         small=results(),
         book=results(),
         short=results(),
+        sparse=results(),
     )
 
 
