@@ -1,6 +1,7 @@
 """The commands of the palette: every one that is possible, by its name or by words of its description."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,11 +69,34 @@ def _offer_more(app: OverlayApp) -> None:
         app.do(offer_more(app, app.engine.library, panel, is_asked=True))
 
 
+class Need(Enum):
+    """Condition of a command."""
+
+    NOTHING = auto()
+    ENGINE = auto()
+    SESSION = auto()
+    """An open chapter."""
+    WRITER = auto()
+    """One that this window may change."""
+    ENDED = auto()
+    ENDED_HERE = auto()
+    """An ended chapter that this window may change."""
+    BANK = auto()
+    NO_BANK = auto()
+    TEXT = auto()
+    """A field whose text a model may help with."""
+    CHARACTER = auto()
+    """The panel of a character."""
+    EDITABLE_CHARACTER = auto()
+    CARD = auto()
+    """A character that was taken from the library."""
+
+
 Command = tuple[str, str, str | Callable[[OverlayApp], object]]
 """The name of a command, what it does, and the action of the app, or the function, that does it."""
 
-COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
-    "engine": (
+COMMANDS: Final[dict[Need, tuple[Command, ...]]] = {
+    Need.ENGINE: (
         ("Chapters", "Open, start, rename, archive or restore one, and its save slots", "chapters"),
         (
             "Library",
@@ -84,7 +108,7 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
         ("Example", "Open an example chapter, or start with an empty one", "welcome"),
         ("Model", "The settings: who answers, and how to connect another model", "model"),
     ),
-    "ended": (
+    Need.ENDED: (
         (
             "Next chapter",
             "The next one of the book: world, cast, and what this chapter hands on",
@@ -96,7 +120,7 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             "proposals",
         ),
     ),
-    "ended here": (
+    Need.ENDED_HERE: (
         (
             "What this chapter changed",
             "For each character of the library, as proposals that you take or drop",
@@ -108,7 +132,7 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             "look_back(True)",
         ),
     ),
-    "session": (
+    Need.SESSION: (
         ("World", "Tab 1: world, chapter and cast", lambda app: app.chapter.action_tab("setup")),
         ("Play", "Tab 2: prompt the characters", lambda app: app.chapter.action_tab("play")),
         (
@@ -121,33 +145,33 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
         ("Lorebooks in play", "Attach some of the library, or detach them", "chapter_lore"),
         ("Calls", "The queue, every call that was made, and money: costs, prices, ceilings", "provenance"),
     ),
-    "text": (("Help with this text", "Continue, tighten or rewrite it, or have one suggested", "assist"),),
-    "editable character": (
+    Need.TEXT: (("Help with this text", "Continue, tighten or rewrite it, or have one suggested", "assist"),),
+    Need.EDITABLE_CHARACTER: (
         (
             "Take a character from the library",
             "Into the panel that shows, as a copy; beside what is there, field by field",
             "take_character",
         ),
     ),
-    "card": (
+    Need.CARD: (
         (
             "What else the card has",
             "Scenario, greetings, prompt blocks and lore of it, for the character that shows",
             _offer_more,
         ),
     ),
-    "character": (
+    Need.CHARACTER: (
         (
             "Keep this character in the library",
             "Or see how the one there with this name differs, and take over either way",
             "keep_character",
         ),
     ),
-    "writer": (
+    Need.WRITER: (
         # Not by a name that comes first: Enter alone must not archive a chapter.
         ("Set aside (Archive)", "Take this chapter off the list; nothing is lost", "archive"),
     ),
-    "bank": (
+    Need.BANK: (
         (
             "Stop the memory bank",
             "Its items stay, and are no longer recalled",
@@ -159,16 +183,16 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             _ask_language,
         ),
     ),
-    "no bank": (
+    Need.NO_BANK: (
         (
             "Keep a memory bank",
             "Draw facts, people, places, threads and quotes from play, and recall them",
             lambda app: _keep_bank(app, True),
         ),
     ),
-    "": (("Help", "The keys that work here", "help"),),
+    Need.NOTHING: (("Help", "The keys that work here", "help"),),
 }
-"""Commands of the program and of the open chapter, by the needs that have to be met.
+"""Commands of the program and of the open chapter, by their conditions.
 
 `{language}` stands for the language of the story.
 """
@@ -318,26 +342,26 @@ class StoryPalette(GuardedCommandPalette, OverlayScreen[None]):
             self.search_again()
 
 
-def _met_needs(app: OverlayApp) -> list[str]:
-    """Return the keys of `COMMANDS` whose commands are possible now."""
+def _met_needs(app: OverlayApp) -> list[Need]:
+    """Return the needs that are met now."""
     session, panel = app.session, app.shown_character
     is_writer = session is not None and not session.is_read_only
     stored = None if session is None else session.snapshot.session
     has_ended = stored is not None and stored.state.has_ended
     keeps_bank = stored is not None and stored.keeps_bank
     met = {
-        "": True,
-        "engine": app.engine is not None,
-        "session": session is not None,
-        "writer": is_writer,
-        "ended": has_ended,
-        "ended here": has_ended and is_writer,
-        "bank": keeps_bank and is_writer,
-        "no bank": not keeps_bank and is_writer,
-        "text": app.helped_area is not None,
-        "character": panel is not None,
-        "editable character": panel is not None and panel.is_editable,
-        "card": panel is not None and panel.profile.character_id is not None,
+        Need.NOTHING: True,
+        Need.ENGINE: app.engine is not None,
+        Need.SESSION: session is not None,
+        Need.WRITER: is_writer,
+        Need.ENDED: has_ended,
+        Need.ENDED_HERE: has_ended and is_writer,
+        Need.BANK: keeps_bank and is_writer,
+        Need.NO_BANK: not keeps_bank and is_writer,
+        Need.TEXT: app.helped_area is not None,
+        Need.CHARACTER: panel is not None,
+        Need.EDITABLE_CHARACTER: panel is not None and panel.is_editable,
+        Need.CARD: panel is not None and panel.profile.character_id is not None,
     }
     return [need for need, is_met in met.items() if is_met]
 
@@ -348,7 +372,7 @@ def commands_of(app: OverlayApp, leave: Callable[[], object]) -> Iterator[System
     for need in _met_needs(app):
         for name, text, run in COMMANDS[need]:
             work = partial(_perform, run) if isinstance(run, str) else run
-            do = partial(do_on_page, app, partial(work, app)) if need else partial(work, app)
+            do = partial(work, app) if need is Need.NOTHING else partial(do_on_page, app, partial(work, app))
             yield SystemCommand(name, text.format(language=language), do)
     for tab, action, name, text in TAB_ACTIONS:
         if app.session is not None and app.chapter.may_do(tab, action):
