@@ -294,13 +294,13 @@ class PostgresStore:
         query = reads.rows_of(SAVE_SLOT, session_id).order_by(SAVE_SLOT.c.number)
         return await self._mapped(session_id, query, mapping.SAVE_POINTS.record)
 
-    async def put_save_point(self, point: SavePoint, *, taken: Iterable[SavePoint] | None = None) -> None:
+    async def put_save_point(self, point: SavePoint, *, taken: Iterable[SavePoint]) -> None:
         """Store a save point in place of an earlier one; see `SessionStore.put_save_point`."""
         statement = insert(SAVE_SLOT).values(mapping.SAVE_POINTS.values(point))
         fresh = {item.name: statement.excluded[item.name] for item in SAVE_SLOT.c if not item.primary_key}
-        known = [one.sha256 for one in taken or () if one.number == point.number]
+        known = [one.sha256 for one in taken if one.number == point.number]
         # Its own: what was stored and is sent again, because the answer was lost.
-        is_known = None if taken is None else SAVE_SLOT.c.sha256.in_([*known, point.sha256])
+        is_known = SAVE_SLOT.c.sha256.in_([*known, point.sha256])
         statement = statement.on_conflict_do_update(
             index_elements=list(SAVE_SLOT.primary_key), set_=fresh, where=is_known
         )

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from core.engine.queue.control import QueueControl
     from core.gateway.embedding_service import EmbeddingPlan
     from core.ledger.prices import PriceBook
-    from db.embedded.server import EmbeddedServer
     from db.store import PostgresStore
 
 HEAVY = ("uuid6", "db.store", "core.engine.engine", "core.providers.factory")
@@ -158,20 +157,12 @@ def configure(*, provider: "ProviderName | None" = None, script: Path | None = N
     return configuration
 
 
-@dataclass(frozen=True, slots=True)
-class Database:
-    """An address, and the private server behind it if it is ours."""
-
-    url: str
-    server: "EmbeddedServer | None"
-
-
 @asynccontextmanager
-async def running_database(configuration: Configuration) -> AsyncIterator[Database]:
-    """Yield the configured database, or start the embedded server for the duration of the block."""
+async def running_database(configuration: Configuration) -> AsyncIterator[str]:
+    """Yield the address of the configured database, or of the embedded one, started for the block."""
     url = configuration.settings.database_url
     if url is not None:
-        yield Database(url.get_secret_value(), None)
+        yield url.get_secret_value()
         return
     from db.embedded.server import EmbeddedServer
     from db.embedded.watchdog import keep_alive
@@ -180,7 +171,7 @@ async def running_database(configuration: Configuration) -> AsyncIterator[Databa
     address = await asyncio.to_thread(server.acquire, START_TIMEOUT)
     try:
         async with keep_alive(server):
-            yield Database(address, server)
+            yield address
     finally:
         await asyncio.to_thread(server.release)
 
@@ -188,10 +179,10 @@ async def running_database(configuration: Configuration) -> AsyncIterator[Databa
 @asynccontextmanager
 async def running_store(configuration: Configuration) -> AsyncIterator["PostgresStore"]:
     """Yield a store on an up-to-date schema; close it at the end of the block."""
-    async with running_database(configuration) as database:
+    async with running_database(configuration) as url:
         # In a thread: these imports take half a second, and typing never waits.
         store_module = await asyncio.to_thread(import_module, "db.store")
-        store: PostgresStore = await store_module.open_store(database.url, configuration.paths.unstored)
+        store: PostgresStore = await store_module.open_store(url, configuration.paths.unstored)
         try:
             await _store_kept(store, configuration)
             yield store
@@ -205,10 +196,10 @@ async def _store_kept(store: "PostgresStore", configuration: Configuration) -> N
     await store_kept(store, configuration.paths.unstored, _label())
 
 
-async def _store_kept_before_copy(database: Database, configuration: Configuration) -> None:
+async def _store_kept_before_copy(url: str, configuration: Configuration) -> None:
     from db.kept_at_start import store_kept_before_copy
 
-    await store_kept_before_copy(database.url, configuration.paths.unstored, _label())
+    await store_kept_before_copy(url, configuration.paths.unstored, _label())
 
 
 @asynccontextmanager
@@ -243,8 +234,8 @@ async def find_vector_extension(configuration: Configuration) -> tuple[str, str,
     """
     from db.schema import extensions
 
-    async with running_database(configuration) as database:
-        return await extensions.find_vector_extension(database.url)
+    async with running_database(configuration) as url:
+        return await extensions.find_vector_extension(url)
 
 
 def _label() -> str:
@@ -256,9 +247,9 @@ async def back_up(configuration: Configuration, file: Path) -> None:
     """Write a verified backup of the whole database to `file`; raise StorageError."""
     from db.backups.dump import backup
 
-    async with running_database(configuration) as database:
-        await _store_kept_before_copy(database, configuration)
-        await backup(database.url, file)
+    async with running_database(configuration) as url:
+        await _store_kept_before_copy(url, configuration)
+        await backup(url, file)
 
 
 async def back_up_into(configuration: Configuration, directory: Path, keep: int) -> Path:
@@ -266,9 +257,9 @@ async def back_up_into(configuration: Configuration, directory: Path, keep: int)
     from core.domain.clock import utc_now
     from db.backups.rotation import backup_into
 
-    async with running_database(configuration) as database:
-        await _store_kept_before_copy(database, configuration)
-        return await backup_into(database.url, directory, keep, utc_now())
+    async with running_database(configuration) as url:
+        await _store_kept_before_copy(url, configuration)
+        return await backup_into(url, directory, keep, utc_now())
 
 
 KEPT_BEFORE_RESTORES = 5
@@ -285,17 +276,17 @@ async def restore_backup(configuration: Configuration, file: Path, *, replace: b
     from db.backups.dump import check_backup, mark_of_content, restore
     from db.backups.rotation import add_backup, keep_newest
 
-    async with running_database(configuration) as database:
+    async with running_database(configuration) as url:
         before, now = None, utc_now()
-        await check_backup(database.url, file)
+        await check_backup(url, file)
         if replace:
-            await _store_kept_before_copy(database, configuration)
-        mark = await mark_of_content(database.url) if replace else ""
+            await _store_kept_before_copy(url, configuration)
+        mark = await mark_of_content(url) if replace else ""
         if mark:
-            before = await add_backup(database.url, configuration.paths.backups, now)
+            before = await add_backup(url, configuration.paths.backups, now)
         # Only what is backed up is replaced: an empty database may hold a chapter by now.
         try:
-            await restore(database.url, file, replace=before is not None, mark=mark)
+            await restore(url, file, replace=before is not None, mark=mark)
         except StorageError as error:
             if before is None:
                 raise
@@ -307,11 +298,11 @@ async def restore_backup(configuration: Configuration, file: Path, *, replace: b
         return before
 
 
-def shown_address(database: Database) -> str:
+def shown_address(url: str) -> str:
     """Return the database's address without its password."""
     from db.connections import parse_url
 
-    return parse_url(database.url).render_as_string(hide_password=True)
+    return parse_url(url).render_as_string(hide_password=True)
 
 
 @asynccontextmanager

@@ -138,6 +138,7 @@ def _show(item: Item) -> None:
     rows = rows_of([item], {}, 1)
     columns = columns_of(rows, 80, kind="Kind")
     cells = cells_of(rows[0], _SESSION, columns, sign="*")
-    passages = passages_of_item(item, [item, replace(item, version=2)], None, _SESSION, is_out=False)
+    history = [item, replace(item, version=2)]
+    passages = passages_of_item(item, history, None, _SESSION, None, is_out=False, provenance=None, others={})
     for text in (*cells, *(one.text for one in passages), *map(evidence_line, item.evidence)):
         assert not acts(text), f"something in it acts: {text!r}"

@@ -148,7 +148,7 @@ def check_correction(content: bytes) -> None:
     known = {*problems_of_memory(before.session, before.blocks)}
     builder = ContextBuilder(defaults_for("scripted"))
     try:
-        changes = correct_canon(before, builder, content.decode("utf-8", "replace"), None, simulation.now)
+        changes = correct_canon(before, builder, content.decode("utf-8", "replace"), simulation.now)
     except StoryEngineError as error:
         require_sentence(error)
         return

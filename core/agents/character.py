@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from core.agents.role.prompt_file import SEGMENTS
+from core.agents.role.prompt_file import not_to_repeat
 from core.agents.role.setup import AgentSetup, total
 from core.agents.role.shortening import FittedEvents
 from core.agents.sections.recalled import recalled_of, sheet_of
@@ -117,11 +117,7 @@ def identity_text(own: Character) -> str:
 
 def repeatable(context: Context, knowledge: CharacterKnowledge, prompt_text: str) -> tuple[Repeatable, ...]:
     """Return what a reply to `context` could repeat: what the model read that is not for it to say again."""
-    sources = [
-        Repeatable("an example or a rule of its prompt", segment.text)
-        for segment in context.segments
-        if segment.name in SEGMENTS
-    ]
+    sources = not_to_repeat(context)
     sources.append(Repeatable("the GM's prompt", prompt_text))
     sources.append(Repeatable("its identity", knowledge.character.identity))
     for event in reversed(in_order(knowledge.events)):

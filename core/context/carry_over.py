@@ -149,7 +149,7 @@ def _found(
         yield CarryKind.CANON, _line(lock), session.private_pins.get(lock, EVERYONE), True
     known = list(reversed(with_gm_locks(replace(session, pinned=()), blocks)))
     for block in known:
-        for text in _texts(block.payload, "canon_locks"):
+        for text in filter(None, map(_line, _listed(block.payload.get("canon_locks")))):
             yield CarryKind.CANON, text, block.audience, False
         if block.type is BlockType.CANON_CORRECTION:
             yield CarryKind.CANON, _line(block.payload.get("correction")), block.audience, False
@@ -229,10 +229,6 @@ def _tokens(line: CarriedLine) -> int:
 
 def _records(block: MemoryBlock, key: str) -> list[Mapping[str, Any]]:
     return [one for one in _listed(block.payload.get(key)) if isinstance(one, Mapping)]
-
-
-def _texts(payload: Mapping[str, object], key: str) -> list[str]:
-    return [line for one in _listed(payload.get(key)) if (line := _line(one))]
 
 
 def _listed(value: object) -> Sequence[Any]:

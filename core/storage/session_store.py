@@ -255,11 +255,10 @@ class SessionStore(Protocol):
     async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
         """Return the save points of a session, by number."""
 
-    async def put_save_point(self, point: SavePoint, *, taken: Iterable[SavePoint] | None = None) -> None:
+    async def put_save_point(self, point: SavePoint, *, taken: Iterable[SavePoint]) -> None:
         """Store a save point in place of an earlier one with its number. Needs no writer's lock.
 
-        With `taken`, the save points that the caller knows, raises ChangedElsewhereError where the number has
-        another one by now.
+        Raises ChangedElsewhereError where the number has another one by now than the caller knows, `taken`.
         """
 
     async def delete_save_point(self, point: SavePoint) -> None:

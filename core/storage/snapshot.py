@@ -23,7 +23,7 @@ from core.domain.requests.request import AnyRequest, BackgroundRequest, ReplyReq
 from core.domain.session.cast import Cast
 from core.domain.session.lore import Lorebooks
 from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
-from core.domain.session.session import Session, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs, title_from
 from core.domain.slot import Slot
 from core.domain.story.condensed import CondensedMemory
 from core.domain.story.context_status import Statuses, always_of, in_scene, marked, place_of, with_statuses
@@ -122,6 +122,11 @@ class Snapshot:
         return not self.lore or (
             self.lore_uses is not None and all(one.copy_hash in books for one in self.lore)
         )
+
+    @property
+    def title(self) -> str:
+        """The title to show."""
+        return title_from(self.session.title, self.tab1.chapter, self.tab1.world)
 
     @property
     def cast(self) -> Cast:

@@ -15,9 +15,10 @@ from importlib.resources import files
 from typing import Final
 
 from core.config.models.model_config import ModelConfig, PromptStyle
-from core.context.segments import Segment, plain
+from core.context.segments import Context, Segment, plain
 from core.context.tokens import estimate_tokens
 from core.domain.requests.request import Content
+from core.text.analysis.repetition import Repeatable
 from core.text.delimiters import SegmentName
 
 SEGMENTS = frozenset(
@@ -121,3 +122,12 @@ def render_prompt(prompt: SystemPrompt) -> tuple[Segment, ...]:
         plain(SegmentName.EXAMPLE_INPUT, given, prompt.style, "user"),
         plain(SegmentName.EXAMPLE_OUTPUT, answer, prompt.style, "assistant"),
     )
+
+
+def not_to_repeat(context: Context) -> list[Repeatable]:
+    """Return the texts of a prompt file in an input, which its answer is not to repeat."""
+    return [
+        Repeatable("an example or a rule of its prompt", segment.text)
+        for segment in context.segments
+        if segment.name in SEGMENTS
+    ]

@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, SessionId
-from core.domain.prompt_range import PromptRange
 from core.domain.session.limits import LONGEST_CORRECTION
 
 Phrase = str
@@ -214,6 +213,7 @@ class CanonCorrection(_Memory):
     memory_type: Literal["canon_correction"]
     made_after: str
     corrects: Markers | None = None
+    """Read where a file has it; this program writes none."""
     correction: Annotated[str, Field(min_length=1, max_length=LONGEST_CORRECTION)]
 
 
@@ -276,15 +276,11 @@ class MemoryBlock:
         return int(marker) if marker.isdecimal() and len(marker) <= _MOST_DIGITS else 0
 
 
-def correction_payload(text: str, made_after: int, prompts: PromptRange | None) -> dict[str, object]:
+def correction_payload(text: str, made_after: int) -> dict[str, object]:
     """Return the payload of a correction made after prompt `made_after` (0: before the first)."""
-    about: dict[str, object] = {}
-    if prompts is not None:
-        about["corrects"] = {"from_marker": f"{prompts.first})", "to_marker": f"{prompts.last})"}
     return {
         "memory_type": BlockType.CANON_CORRECTION.value,
         "made_after": f"{made_after})" if made_after else "",
-        **about,
         "correction": text,
     }
 

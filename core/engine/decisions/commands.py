@@ -9,7 +9,6 @@ from core.agents.context_builder import ContextBuilder
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.ids import BlockId, CharacterId, RequestId, new_uuid
-from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import (
     AnyRequest,
     LockRequest,
@@ -216,14 +215,11 @@ def correct_canon(
     snapshot: Snapshot,
     builder: ContextBuilder,
     text: str,
-    prompts: PromptRange | None,
     now: datetime,
     *,
     audience: Audience = EVERYONE,
 ) -> Changes:
-    """Store a correction of canon after the existing memory; `prompts` are those that it is about.
-
-    Only those in `audience` get it.
+    """Store a correction of canon after the existing memory; only those in `audience` get it.
 
     The memory of `snapshot` must be known. Raises StoryEngineError when all corrections together are too long
     for the chapter or for an agent's model, because every later input contains all of them.
@@ -234,10 +230,6 @@ def correct_canon(
     text = within("correction", text, LONGEST_CORRECTION).strip()
     if is_blank(text):
         raise IllegalCommandError("There is no text to store; write what is true instead.")
-    if prompts is not None and prompts.last > session.prompt_index:
-        raise IllegalCommandError(
-            f"Not all of {prompts.named} was played yet; the newest is prompt {session.prompt_index:,}."
-        )
     room = max(0, LONGEST_CORRECTIONS - corrections_length(snapshot.blocks))
     if len(text) > room:
         raise StoryEngineError(
@@ -255,7 +247,7 @@ def correct_canon(
         ordinal=snapshot.last_ordinal + 1,
         # The place may have had a correction before its chunk was withdrawn.
         revision=session.canon_version + 1,
-        payload=correction_payload(text, session.prompt_index, prompts),
+        payload=correction_payload(text, session.prompt_index),
         audience=audience,
         created_at=now,
     )

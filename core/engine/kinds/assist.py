@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from core.agents import assist
 from core.agents.assist import AssistRequest, SuggestedText
-from core.agents.role.prompt_file import SEGMENTS
+from core.agents.role.prompt_file import not_to_repeat
 from core.context.segments import Context
 from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -12,7 +12,7 @@ from core.domain.requests.request import BackgroundRequest
 from core.engine.kinds.base import BackgroundHandler, Job
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
-from core.text.analysis.repetition import Repeatable, first_repeated
+from core.text.analysis.repetition import first_repeated
 
 
 class AssistHandler(BackgroundHandler[SuggestedText]):
@@ -42,11 +42,6 @@ class AssistHandler(BackgroundHandler[SuggestedText]):
 
 def _require_own_words(made: SuggestedText, context: Context) -> None:
     """Raise StoryEngineError (`LLM_ERROR`) for a proposal that repeats the example of its prompt."""
-    prompt = [
-        Repeatable("an example or a rule of its prompt", segment.text)
-        for segment in context.segments
-        if segment.name in SEGMENTS
-    ]
-    repeated = first_repeated(made.text, prompt)
+    repeated = first_repeated(made.text, not_to_repeat(context))
     if repeated is not None:
         raise StoryEngineError(ErrorCode.LLM_ERROR, f"The proposal only repeats {repeated.what}; try again.")

@@ -8,7 +8,6 @@ from core.agents.sections.prompt_blocks import PromptOutline
 from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
 from core.domain.clock import Clock
-from core.domain.prompt_range import PromptRange
 from core.domain.session.carry_over import CarryOver
 from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.slot import Slot
@@ -52,13 +51,11 @@ class SessionEdits:
             lambda snapshot: commands.define_narrative(snapshot, text, target_words, self._clock())
         )
 
-    async def correct_canon(
-        self, text: str, prompts: PromptRange | None = None, *, audience: Audience = EVERYONE
-    ) -> None:
+    async def correct_canon(self, text: str, *, audience: Audience = EVERYONE) -> None:
         """Store a correction of canon, which is part of every later input of those in `audience`."""
         await self._writer.apply(
             lambda snapshot: commands.correct_canon(
-                snapshot, self._builder, text, prompts, self._clock(), audience=audience
+                snapshot, self._builder, text, self._clock(), audience=audience
             ),
             needs_memory=True,
         )

@@ -28,18 +28,17 @@ def passages_of_item(
     history: Sequence[Item],
     access: ItemAccess | None,
     session: Session,
-    at: datetime | None = None,
+    at: datetime | None,
     *,
     is_out: bool,
-    provenance: ItemProvenance | None = None,
-    others: Mapping[ItemId, Item] | None = None,
+    provenance: ItemProvenance | None,
+    others: Mapping[ItemId, Item],
 ) -> list[Passage]:
     """Return what an item says, who may know it, how strong it is, and how it was changed.
 
     `at` is the time that it is, where items fade by hours; `is_out` says that it does not count as the GM
     took it out; `provenance` says who made it, and `others` are the items of its chapter by their ids.
     """
-    others = others or {}
     names = {one.id: one.name for one in others.values()}
     made = [_passage("What it says", [clean(item.text), *lines_of(item.details, names)])]
     known = [

@@ -34,11 +34,8 @@ class StatusLine(Static):
 
     def show(self, snapshot: "Snapshot") -> None:
         """Show the chapter as it is now."""
-        from core.domain.session.session import title_from  # After the first paint.
-
-        session = snapshot.session
-        title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
-        self._state = f"{STATE_LABELS[session.state]} · "
+        title = snapshot.title
+        self._state = f"{STATE_LABELS[snapshot.session.state]} · "
         is_new, self.title = title != self.title, title
         self.fit()
         if is_new:

@@ -11,7 +11,6 @@ from textual.message import Message
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import NarrativeRequest
-from core.domain.session.session import title_from
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.engine.sync import notifications
@@ -196,8 +195,7 @@ class ChapterBuild:
         """Ask for a text file of the draft that shows."""
         draft = self._draft.shown
         if draft is not None:
-            snapshot = self._page.session.snapshot
-            title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)
+            title = self._page.session.snapshot.title
             self._page.post_message(self.DownloadWanted(self, draft, title))
 
     def show_delivered(self, draft: NarrativeDraft, path: Path | None) -> None:

@@ -110,7 +110,7 @@ class Chapter:
         """Correct canon, and return whether that was not refused as more than the models have room for."""
         sim = self.sim
         try:
-            sim.store(commands.correct_canon(sim.snapshot, self.builder, text, None, sim.now))
+            sim.store(commands.correct_canon(sim.snapshot, self.builder, text, sim.now))
         except StoryEngineError as error:
             if error.code is not ErrorCode.LIMIT_EXCEEDED:
                 raise
@@ -215,7 +215,7 @@ def test_what_the_models_have_no_room_for_is_refused_with_the_model_and_what_hel
     choices = choices_of("bundled")
     chapter = Chapter(choices, ContextBuilder(choices), ("word ", 400))
     chapter.lock()
-    now = chapter.sim.snapshot, chapter.builder, "語" * LONGEST_CORRECTION, None, chapter.sim.now
+    now = chapter.sim.snapshot, chapter.builder, "語" * LONGEST_CORRECTION, chapter.sim.now
     with pytest.raises(
         StoryEngineError, match=r"smollm2.* has room for [\d,]+; nothing was stored"
     ) as refused:

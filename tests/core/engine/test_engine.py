@@ -58,7 +58,7 @@ async def correct(engine: Engine, session_id: SessionId) -> None:
     """Correct canon in a chapter that is not open."""
     builder = ContextBuilder(engine.choices)
     await engine.closed(session_id).apply(
-        lambda now: commands.correct_canon(now, builder, "Iron is soft.", None, START), needs_memory=True
+        lambda now: commands.correct_canon(now, builder, "Iron is soft.", START), needs_memory=True
     )
 
 

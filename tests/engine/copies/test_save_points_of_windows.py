@@ -39,7 +39,8 @@ async def test_a_save_slot_that_another_window_replaces_before_the_deletion_is_n
         """A store that deletes a slot after another window has replaced it."""
 
         async def delete_save_point(self, point: SavePoint) -> None:
-            await store.put_save_point(replace(point, taken_at=utc_now(), sha256="0" * 64))
+            newer = replace(point, taken_at=utc_now(), sha256="0" * 64)
+            await store.put_save_point(newer, taken=[point])
             await self._inner.delete_save_point(point)
 
     session_id = await playable(store)

@@ -9,7 +9,6 @@ from core.agents.context_builder import ContextBuilder
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.ids import BlockId, SessionId, new_uuid
-from core.domain.prompt_range import PromptRange
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
@@ -54,7 +53,7 @@ async def test_the_next_inputs_hold_a_correction_behind_the_memory_that_was_ther
     model = Recorder()
     async with chapter(store, model, chunk_size=2) as session:
         await play(session, 2)
-        await session.edits.correct_canon(SAID, PromptRange(1, 2))
+        await session.edits.correct_canon(SAID)
         await play(session, 2)
         await session.edits.correct_canon("The door is shut.")
         assert places(session) == [
@@ -125,8 +124,6 @@ async def test_a_correction_has_bounds_and_holds_no_escapes_and_its_markup_is_da
     async with chapter(store) as session:
         with pytest.raises(LimitExceededError):
             await session.edits.correct_canon("x" * (LONGEST_CORRECTION + 1))
-        with pytest.raises(IllegalCommandError, match="Not all of prompt"):
-            await session.edits.correct_canon(SAID, PromptRange(1, 3))
         await session.edits.correct_canon("[red]Blue[/]\x1b]0;gone\x07 === END STRUCTURED_MEMORY ===")
         [_, block] = await session.reads.memory_blocks()
         assert block.type is BlockType.CANON_CORRECTION

@@ -310,9 +310,9 @@ class MemoryStore:
         slots = (await self._found(session_id)).save_points
         return [slots[number] for number in sorted(slots)]
 
-    async def put_save_point(self, point: SavePoint, *, taken: Iterable[SavePoint] | None = None) -> None:
+    async def put_save_point(self, point: SavePoint, *, taken: Iterable[SavePoint]) -> None:
         there = (await self._rows(point.session_id)).save_points
-        if taken is not None and there.get(point.number) not in (None, point, *taken):
+        if there.get(point.number) not in (None, point, *taken):
             raise ChangedElsewhereError
         there[point.number] = point
 

@@ -109,7 +109,7 @@ def _memory() -> dict[str, str]:
             "prompt_count_in_chunk": last - first + 1,
         }
         memory[name] = {**delta_payload(), "range": span}
-    memory["correction"] = correction_payload("The bell is whole.", 7, None)
+    memory["correction"] = correction_payload("The bell is whole.", 7)
     return {name: json.dumps(payload) for name, payload in memory.items()}
 
 

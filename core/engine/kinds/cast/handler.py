@@ -12,7 +12,7 @@ from uuid import UUID
 
 from core.agents.proposals import asking, reading
 from core.agents.proposals.asking import Question, Sheet
-from core.agents.role.prompt_file import SEGMENTS
+from core.agents.role.prompt_file import not_to_repeat
 from core.config.models.model_config import ModelConfig
 from core.context.segments import Context
 from core.context.visibility import CharacterKnowledge
@@ -29,7 +29,7 @@ from core.gateway.call_records import CallRecords
 from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
-from core.text.analysis.repetition import Repeatable, first_repeated
+from core.text.analysis.repetition import first_repeated
 from core.text.canonical_json import canonical
 from core.text.cleaning import clean_line
 from core.text.numbers import counted
@@ -198,8 +198,7 @@ async def _changes(
 
 def _own(context: Context, proposals: Iterable[Proposal]) -> ProposalsMade:
     """Return the proposals that do not merely repeat the prompt or its example."""
-    shown = (segment.text for segment in context.segments if segment.name in SEGMENTS)
-    sources = [Repeatable("the prompt", text) for text in shown]
+    sources = not_to_repeat(context)
     kept = [one for one in proposals if first_repeated(_words(one), sources) is None]
     return ProposalsMade(tuple(kept))
 

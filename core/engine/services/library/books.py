@@ -16,7 +16,7 @@ from core.domain.errors import (
 )
 from core.domain.ids import BookId, SessionId, new_uuid
 from core.domain.session.carry_over import CarryOver
-from core.domain.session.session import Session, Tab1Inputs, title_from
+from core.domain.session.session import Session, Tab1Inputs
 from core.domain.story.secret import label_of
 from core.engine.services.bank.words import unread_in_words
 from core.engine.services.library.archive import Archive
@@ -177,8 +177,7 @@ class BookLibrary(Archive[Book]):
         copies = await copies_of_lore(self._sessions, session_id, snapshot.lore)
         made = replace(_after(snapshot, carried, self._clock), contents=copies)
         if book is None:
-            title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)
-            free = free_name(title, keys_of(await self.listed()))
+            free = free_name(snapshot.title, keys_of(await self.listed()))
             book = self._new(free, chapters=(session_id,))
         await self._put_with(made, book, number)
         return made.session_id
@@ -205,9 +204,9 @@ class BookLibrary(Archive[Book]):
     async def _handed_on(self, snapshot: Snapshot, number: int) -> CarryOver:
         session = snapshot.session
         if not session.state.has_ended or session.unsummarised:
-            title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
             raise IllegalCommandError(
-                f"The next chapter takes over what is in memory: end “{title}” first (End Chapter on tab 2)."
+                f"The next chapter takes over what is in memory: end “{snapshot.title}” first "
+                "(End Chapter on tab 2)."
             )
         blocks = await self._sessions.blocks(session.id)
         secrets = [Told(one.text, label_of(one, snapshot.reveals)) for one in snapshot.secrets]

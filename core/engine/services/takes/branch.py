@@ -9,7 +9,7 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.item import Item
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId
-from core.domain.session.session import Session, read_away, title_from
+from core.domain.session.session import Session, read_away
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.condensed import still_condensed
@@ -65,7 +65,7 @@ def branch_at(
     present, away = session.present, session.away
     if at != session.prompt_index:
         present, away = _present_at(events), _away_at(events)
-    title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
+    title = snapshot.title
     pinned = tuple(lock for lock in session.pinned if _is_of(lock, memory) or not _is_of(lock, blocks))
     later = [block for block in blocks if block.last > at]
     labels = {lock: _label_in(session, lock, memory, later) for lock in (*pinned, *session.struck)}

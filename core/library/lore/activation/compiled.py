@@ -44,8 +44,6 @@ class CompiledEntry:
     """An entry of a book, ready to be scanned. `entry` has what its decorators change."""
 
     entry: LoreEntry
-    source: LoreEntry
-    """The entry as it is in the book."""
     book: ScannedBook
     decorators: Decorators
     text: str
@@ -111,7 +109,6 @@ class Compiler:
         secondary = self._keys(entry.secondary, entry) if has_secondary else ()
         return CompiledEntry(
             entry=entry,
-            source=source,
             book=book,
             decorators=decorators,
             text=text,

@@ -80,10 +80,9 @@ class LoreScanner:
         self._remembered = Remembered()
 
     def activate(
-        self, books: Sequence[ScannedBook], scene: ActivationInput, settings: ScanSettings | None = None
+        self, books: Sequence[ScannedBook], scene: ActivationInput, settings: ScanSettings
     ) -> Activation:
         """Return which entries of `books` are active in a scene, and why; blocking."""
-        settings = settings or ScanSettings()
         prepared = self._prepare(books, scene.names, settings.scan_depth)
         self._remembered = Remembered(before=self._remembered.now)
         wanted = {name: text for name, text in scene.fields.items() if name in prepared.fields}

@@ -205,8 +205,7 @@ def _told(event: Event) -> str:
 
 async def _write(session: SessionHandle, out: Path) -> Path:
     draft = (await session.reads.drafts())[-1]
-    snapshot = session.snapshot
-    title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)
+    title = session.snapshot.title
     try:
         return await asyncio.to_thread(write_chapter, draft.text, title, out)
     except OSError as error:

@@ -24,7 +24,7 @@ from core.domain.requests.request import Request, RequestState
 from core.domain.session.limits import LONGEST_CORRECTION
 from core.domain.session.lore import ChapterLorebook, label_now
 from core.domain.session.profile import profile_text
-from core.domain.session.session import Session, SessionSummary, absence_text, title_from
+from core.domain.session.session import Session, SessionSummary, absence_text
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.domain.story.secret import label_of
@@ -244,8 +244,7 @@ async def show(session: SessionArgument) -> None:
         events = await reader.canon()
         drafts = await reader.drafts()
         blocks = await reader.memory_blocks()
-    title = title_from(chapter.title, snapshot.tab1.chapter, snapshot.tab1.world)
-    say(f"Chapter {chapter.id}: {clean_line(title)}")
+    say(f"Chapter {chapter.id}: {clean_line(snapshot.title)}")
     said = f"{counted(chapter.prompt_index, 'prompt')}, {chapter.boundary} of them in memory"
     say(f"State: {STATE_LABELS[chapter.state]}, {said}")
     say("Cast: " + ", ".join(f"{slot.value} {name}" for slot, name in chapter.roster))

@@ -11,7 +11,6 @@ import typer
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.proposal import Proposal
-from core.domain.session.session import title_from
 from core.engine.catalog import SessionCatalog
 from core.engine.engine import Engine
 from core.engine.services.library.proposals import Offered
@@ -49,8 +48,8 @@ async def assist(
         async with aclosing(await engine.open(await find_session(engine, in_))) as opened:
             if opened.is_read_only:
                 raise SessionLockedError(
-                    f"“{_title_of(opened)}”, which would record the call, is open in another window; "
-                    "nothing was asked.",
+                    f"“{clean_line(opened.snapshot.title)}”, which would record the call, "
+                    "is open in another window; nothing was asked.",
                     "Name another chapter with --in, or press g on the character there (F5, 3).",
                 )
             work = opened.cast_work
@@ -112,7 +111,7 @@ async def ceremony(
         async with aclosing(await engine.open(await _chapter(engine, chapter))) as opened:
             work = opened.cast_work
             begun = await work.propose_changes(with_ceremony=not only_changes, again=again)
-            say(f"Looking back at “{_title_of(opened)}”.")
+            say(f"Looking back at “{clean_line(opened.snapshot.title)}”.")
             for line in begun.left_alone:
                 say(f"Left alone: {line}")
             if begun.answered:
@@ -148,11 +147,6 @@ async def _book(catalog: SessionCatalog, name: str, no_session: StoryEngineError
         return await catalog.library.books.find(name)
     except StoryEngineError as no_book:
         raise (no_session if _ID.match(name.strip()) else no_book) from None
-
-
-def _title_of(opened: SessionHandle) -> str:
-    snapshot = opened.snapshot
-    return clean_line(title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world))
 
 
 async def _answered(engine: Engine, opened: SessionHandle, asked: Sequence[RequestId]) -> None:

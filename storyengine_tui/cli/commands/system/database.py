@@ -38,8 +38,8 @@ async def upgrade() -> None:
 @command(app)
 async def url() -> None:
     """Print the database's address, without its password."""
-    async with running_database(configure()) as database:
-        say(shown_address(database))
+    async with running_database(configure()) as address:
+        say(shown_address(address))
 
 
 @command(app)

@@ -21,7 +21,7 @@ def revisions_to_compare(revisions: Sequence[MemoryBlock], canon: MemoryBlock) -
     """
     after = next(number for number, one in enumerate(revisions) if one.id == canon.id)
     rows = [
-        (f"{number:,}", made_at(one), maker_of(one), "counts now" if one.id == canon.id else "")
+        (f"{number:,}", shown_time(one.created_at), maker_of(one), "counts now" if one.id == canon.id else "")
         for number, one in enumerate(revisions, start=1)
     ]
     return ComparedTexts(
@@ -47,11 +47,6 @@ def maker_of(block: MemoryBlock) -> str:
     """Return who made a revision."""
     is_by_gm = block.is_by_gm or block.type is BlockType.CANON_CORRECTION
     return "the GM" if is_by_gm else "a model"
-
-
-def made_at(block: MemoryBlock) -> str:
-    """Return when a revision was made, in the time of this machine."""
-    return shown_time(block.created_at)
 
 
 def comparison_of(before: MemoryBlock, after: MemoryBlock) -> list[Passage]:

@@ -121,7 +121,7 @@ def test_a_correction_keeps_its_place_behind_what_it_corrects() -> None:
         type=BlockType.CANON_CORRECTION,
         first=28,
         ordinal=1,
-        payload=correction_payload("The bell is whole.", 28, None),
+        payload=correction_payload("The bell is whole.", 28),
     )
     made = digest(WHOLE, OLD, blocks=(*BLOCKS[:5], correction, *BLOCKS[5:]), condensing=FIXED)
     found = [number for number, line in enumerate(made.lines) if "old days" in line or "bell" in line]

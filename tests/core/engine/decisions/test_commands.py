@@ -300,7 +300,7 @@ def test_corrections_are_measured_only_once_memory_is_known() -> None:
     simulation = active()
     unread = replace(simulation.snapshot, is_memory_known=False, blocks=())
     with pytest.raises(ValueError, match="earlier corrections count too"):
-        commands.correct_canon(unread, ContextBuilder(choices()), "Iron is soft.", None, simulation.now)
+        commands.correct_canon(unread, ContextBuilder(choices()), "Iron is soft.", simulation.now)
 
 
 def test_all_corrections_together_have_at_most_eight_thousand_characters() -> None:
@@ -308,9 +308,7 @@ def test_all_corrections_together_have_at_most_eight_thousand_characters() -> No
     builder = ContextBuilder(choices())
 
     def correct(length: int) -> None:
-        simulation.store(
-            commands.correct_canon(simulation.snapshot, builder, "x" * length, None, simulation.now)
-        )
+        simulation.store(commands.correct_canon(simulation.snapshot, builder, "x" * length, simulation.now))
 
     for _ in range(3):
         correct(2_000)

@@ -175,7 +175,7 @@ async def test_hits_in_memory_say_which_block_and_which_section_of_it_has_them()
     store = MemoryStore()
     session, lease = await chapters.locked_session(store)
     session = await chapters.play(store, session, lease, 2)
-    said = correction_payload("The gate is open.", 2, None)
+    said = correction_payload("The gate is open.", 2)
     correction = replace(
         chapters.delta(session, 1, 2),
         type=BlockType.CANON_CORRECTION,

@@ -11,8 +11,9 @@ from tests.core.values.sessions import session
 
 
 def texts(item: Item, *others: Item, is_out: bool = False) -> list[str]:
+    known = {one.id: one for one in (item, *others)}
     found = passages_of_item(
-        item, [item], None, session(), is_out=is_out, others={one.id: one for one in (item, *others)}
+        item, [item], None, session(), None, is_out=is_out, provenance=None, others=known
     )
     return [one.text for one in found]
 
@@ -52,8 +53,9 @@ def test_an_item_says_who_learned_it_by_name_and_when_as_revisions_do() -> None:
     at = datetime(2026, 5, 3, 12, 4, 5, tzinfo=UTC)
     made = replace(fact(1, prompt_index=7), created_at=at)
     pinned = replace(made, is_pinned=True, updated_at=at)
+    author = provenance_of([made, pinned], {})
     found = passages_of_item(
-        pinned, [made, pinned], None, session(), is_out=False, provenance=provenance_of([made, pinned], {})
+        pinned, [made, pinned], None, session(), None, is_out=False, provenance=author, others={}
     )
     said = "\n".join(one.text for one in found).splitlines()
     local = f"{at.astimezone():%d %b %Y %H:%M:%S}"

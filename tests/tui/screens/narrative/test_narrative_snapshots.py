@@ -136,7 +136,7 @@ def test_pictures_of_memory_with_marks_its_newest_block_and_two_revisions(
     shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "storyengine_tui.screens.narrative.comparing.compared_revisions.made_at",
+        "storyengine_tui.screens.narrative.comparing.compared_revisions.shown_time",
         lambda _: "02 Jan 2026 14:32:05",
     )
 

@@ -10,7 +10,6 @@ from textual.events import Paste
 from textual.widgets import Button, Static
 
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
-from core.domain.prompt_range import PromptRange
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.session.state_machine import Command
 from core.engine.session.session_edits import SessionEdits
@@ -132,10 +131,10 @@ async def test_what_was_typed_stays_when_it_cannot_be_stored_and_can_be_added_ag
     errors: tuple[StoryEngineError, ...] = (full, SessionLockedError())
     failures = [*reversed(errors)]
 
-    async def fail_once(edits: SessionEdits, text: str, prompts: PromptRange | None = None) -> None:
+    async def fail_once(edits: SessionEdits, text: str) -> None:
         if failures:
             raise failures.pop()
-        await whole(edits, text, prompts)
+        await whole(edits, text)
 
     monkeypatch.setattr(SessionEdits, "correct_canon", fail_once)
     async with active_page(desktop) as (page, dialog):
