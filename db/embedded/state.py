@@ -39,10 +39,14 @@ class ServerState(NamedTuple):
 
     @classmethod
     def read(cls, home: Path) -> Self:
-        """Return the stored state, or the default when the file is missing or unreadable."""
+        """Return the stored state, or the default when the file is missing or unreadable.
+
+        The supervisor may be that of an earlier or a later program, with fields that this one does not have.
+        """
         try:
             found: dict[str, Any] = json.loads(read_bounded(home / STATE_FILE))
-            return cls(**(found | {"phase": Phase(found["phase"])}))
+            known = {name: found[name] for name in cls._fields if name in found}
+            return cls(**(known | {"phase": Phase(found["phase"])}))
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return cls()
 

@@ -30,6 +30,8 @@ Name, version, hash and tokens are, so that it is known what was sent. An export
 is the whole provenance, and is read in again.
 """
 
+PRINTED: Final = "`storyengine context … --with-system-prompt` prints its text."
+EXPORTED: Final = "`storyengine export …` writes its text, as JSON."
 _FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?)\n---\n(?:(?:\|[^\n]*\n)+---\n)?(?P<body>.*)\Z", re.DOTALL)
 _SECTION = re.compile(r"^--- (cue|example input|example output|longer example output) ---$", re.MULTILINE)
 _ROOM: Final = 150
@@ -60,12 +62,16 @@ class SystemPrompt:
         return self.cue.replace("{name}", name)
 
 
-def in_place_of_text(version: str, text: str) -> str:
-    """Return a line shown in place of a prompt file's text; `version` is the label on the artifact."""
+def in_place_of_text(version: str, text: str, *, was_sent: bool = False) -> str:
+    """Return a line shown in place of a prompt file's text, and where to read it.
+
+    `version` is the label on the artifact. One that was sent may be of an earlier program or of another agent
+    than a character, whose next input is all that `storyengine context` prints.
+    """
     style = PromptStyle.SMALL if f"/{PromptStyle.SMALL}@" in version else PromptStyle.FULL
+    where = EXPORTED if was_sent else PRINTED
     return (
-        f"{version}, SHA-256 {Content.of(text).hash}, about {estimate_tokens(text, style):,} tokens. "
-        "`storyengine context … --with-system-prompt` prints its text."
+        f"{version}, SHA-256 {Content.of(text).hash}, about {estimate_tokens(text, style):,} tokens. {where}"
     )
 
 

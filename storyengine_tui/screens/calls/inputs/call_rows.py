@@ -238,7 +238,8 @@ def passages_of_call(
         heading = clean_line(f"{segment.role}: {segment.name}")
         text = clean(texts.get(segment.hash, "(this part is not stored)"))
         if segment.name in SEGMENTS and segment.hash in texts:
-            text = in_place_of_text(clean_line(call.artifact.prompt_version), texts[segment.hash])
+            version = clean_line(call.artifact.prompt_version)
+            text = in_place_of_text(version, texts[segment.hash], was_sent=True)
         passages.append(Passage(f"{heading}\n{text}", len(heading)))
     return [*passages, *notes]
 

@@ -18,6 +18,8 @@ from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
 NONE_TAKEN = "No save slots yet: the first is created when the chapter is locked. k saves one under a name."
+NONE_SINCE = "No save slots yet. k saves one under a name."
+"""Text for a chapter that was locked without one: by an early program, or as a copy."""
 RESTORE_EFFECT = "Restore starts a new chapter where the slot was taken; this one stays as it is."
 WHY_NOT_DELETED = "Automatic slots are replaced by newer ones; only a slot that you named can be deleted."
 DELETE_EFFECT = "The chapter stays as it is; there is no way back to where the slot was saved."
@@ -51,7 +53,7 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
         """Compose the heading above the table."""
         yield Static(Content(f"Save slots of “{self._chapter.title}”"), id="heading")
         yield Static(RESTORE_EFFECT, id="makes", markup=False)
-        yield from self.compose_list("slots", NONE_TAKEN)
+        yield from self.compose_list("slots", NONE_TAKEN if self._chapter.state.is_unlocked else NONE_SINCE)
 
     async def reload(self) -> None:
         """Read the save points again, the newest first."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.agents.role.prompt_file import in_place_of_text, load_prompt
+from core.agents.role.prompt_file import EXPORTED, PRINTED, in_place_of_text, load_prompt
 from core.config.models.model_config import PromptStyle
 from core.context.tokens import estimate_tokens
 from core.domain.agent_role import AgentRole
@@ -18,3 +18,11 @@ def test_a_hidden_prompt_is_known_by_version_hash_and_length(role: AgentRole, st
     assert Content.of(prompt.text).hash in shown
     assert f"about {estimate_tokens(prompt.text, style):,} tokens" in shown
     assert prompt.text not in shown
+    assert shown.endswith(PRINTED)
+
+
+def test_a_prompt_that_was_sent_is_looked_for_in_the_export() -> None:
+    """The command for the next input of a character has no prompts of other agents or of earlier programs."""
+    shown = in_place_of_text("world_lock/full@1", "You lock the world.", was_sent=True)
+    assert shown.endswith(EXPORTED)
+    assert PRINTED not in shown

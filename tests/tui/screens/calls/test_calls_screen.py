@@ -11,6 +11,7 @@ from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
+from core.agents.role.prompt_file import EXPORTED
 from core.domain.errors import ErrorCode
 from core.domain.ids import ArtifactId, RequestId, new_uuid
 from core.domain.requests.request import Artifact, Usage
@@ -152,6 +153,7 @@ async def test_every_call_is_listed_and_shown_once_and_in_full_by_keyboard_and_m
             assert name in text
             if name == "SYSTEM_PROMPT":
                 assert f"system: SYSTEM_PROMPT\n{newest.prompt_version}, SHA-256 {digest}, about " in text
+                assert EXPORTED in text
                 assert not [line for line in stored[digest].splitlines() if len(line) > 20 and line in text]
             else:
                 assert stored[digest] in text

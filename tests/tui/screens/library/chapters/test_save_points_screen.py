@@ -15,7 +15,11 @@ from core.domain.slot import Slot
 from core.domain.story.save_point import SavePoint
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
-from storyengine_tui.screens.library.chapters.save_points_screen import WHY_NOT_DELETED, SavePointsScreen
+from storyengine_tui.screens.library.chapters.save_points_screen import (
+    NONE_SINCE,
+    WHY_NOT_DELETED,
+    SavePointsScreen,
+)
 from storyengine_tui.screens.library.shelf.title_modal import NO_NAME, SavePointNameModal
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
@@ -285,6 +289,19 @@ async def test_a_chapter_without_slots_says_when_the_first_is_taken(desktop: Des
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
         await app.close_everything()
+
+
+async def test_a_locked_chapter_without_slots_is_not_told_to_wait_for_its_lock(desktop: Desktop) -> None:
+    async def make_copy(engine: Engine) -> None:
+        await engine.branch(await make_played(engine, 1), 1)
+
+    await desktop.prepare(make_copy)
+    async with desktop.app().run_test() as pilot:
+        screen = await shown(pilot)
+        await until(pilot, lambda: screen.query_one("#empty").display)
+        assert "branch" in str(screen.query_one("#heading", Static).content)
+        assert str(screen.query_one("#empty", Static).content) == NONE_SINCE
+        await (await opened(pilot)).close_everything()
 
 
 def test_pictures_of_the_save_slots_and_of_a_name_that_is_asked_for(
