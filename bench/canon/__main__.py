@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from bench.canon.measure import Questioner, Results, Way, embed_items, opened
-from bench.canon.report import Figures, print_figures, print_goals
+from bench.canon.measure import Questioner, Way, embed_items, opened
+from bench.canon.report import LONG, SHORT, SPARSE, Figures, print_figures, print_goals
 from bench.canon.story import Story, write_next, write_story
 from core.agents.context_builder import ContextBuilder
 from core.config.files.paths import Paths
@@ -32,8 +32,8 @@ from db.embedded.server import EmbeddedServer
 from db.store import PostgresStore, open_store
 
 SEED, PROMPTS, ITEMS, QUESTIONS = 20261125, 7_000, 5_000, 8
-SHORT = 700
-"""Prompts of the chapter that the long one is compared with."""
+FEW = 700
+"""Prompts of the short chapter that the long one is compared with."""
 
 
 async def _store(store: PostgresStore, embedder: LocalEmbedder, story: Story) -> float:
@@ -53,14 +53,6 @@ async def _store_next(store: PostgresStore, embedder: LocalEmbedder, first: Stor
     now = utc_now()
     book = Book(id=BookId(new_uuid()), title="Canon", chapters=chapters, created_at=now, updated_at=now)
     await store.library.put_book(book)
-
-
-async def _ask_of(
-    questioner: Questioner, store: PostgresStore, embedder: LocalEmbedder, story: Story
-) -> Results:
-    """Store a chapter, and return how its questions are answered."""
-    await _store(store, embedder, story)
-    return await questioner.ask(await opened(store, story.changes.session_id), story.planted, ())
 
 
 async def measure(seed: int, prompts: int, items: int, questions: int, home: Path) -> Figures:
@@ -86,13 +78,18 @@ async def measure(seed: int, prompts: int, items: int, questions: int, home: Pat
         _say("the next chapter of the book …")
         asked = await opened(store, following.changes.session_id)
         in_book = await questioner.ask(asked, following.planted, secrets)
-        few = min(SHORT, prompts)
+        few = min(FEW, prompts)
         _say(f"chapters of {few:,} and {prompts:,} prompts with as few items …")
-        short, sparse = (
-            write_story(seed + number, length, max(1, items * few // prompts), questions)
-            for number, length in ((1, few), (2, prompts))
+        compared = {LONG: long}
+        for number, (name, length) in enumerate(((SHORT, few), (SPARSE, prompts)), start=1):
+            compared[name] = write_story(seed + number, length, max(1, items * few // prompts), questions)
+            await _store(store, embedder, compared[name])
+        in_turns = await questioner.ask_in_turns(
+            {
+                name: (await opened(store, story.changes.session_id), story.planted)
+                for name, story in compared.items()
+            }
         )
-        in_short, in_sparse = [await _ask_of(questioner, store, embedder, story) for story in (short, sparse)]
     finally:
         await embedder.aclose()
         await store.aclose()
@@ -107,8 +104,7 @@ async def measure(seed: int, prompts: int, items: int, questions: int, home: Pat
         results=results,
         small=in_small,
         book=in_book,
-        short=in_short,
-        sparse=in_sparse,
+        in_turns=in_turns,
     )
 
 

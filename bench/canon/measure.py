@@ -1,6 +1,6 @@
 """Asks a stored chapter for the facts planted in it, by each way of remembering."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from statistics import median
@@ -114,6 +114,8 @@ _COUNTS: Final = tuple(one.name for one in fields(Result) if one.type is int)
 
 Results = dict[tuple[Way, int], Result]
 """By the way of remembering and the distance."""
+Times = dict[str, list[float]]
+"""The milliseconds of inputs, by the chapter."""
 
 
 class MeaningAlone:
@@ -190,6 +192,21 @@ class Questioner:
                     result.leaks = sum(secret in _text(other) for secret in secrets)
                 results.setdefault((way, one.distance), Result()).add(result)
         return results
+
+    async def ask_in_turns(self, chapters: Mapping[str, tuple[Snapshot, Sequence[Planted]]]) -> Times:
+        """Return the milliseconds of inputs by words and meaning, one of each chapter after the other.
+
+        So all of them are measured while the machine is as busy. Every question is asked once before, as the
+        first one of a chapter finds nothing in any cache.
+        """
+        times: Times = {name: [] for name in chapters}
+        count = min(len(planted) for _, planted in chapters.values())
+        for is_counted in (False, True):
+            for place in range(count):
+                for name, (snapshot, planted) in chapters.items():
+                    _, taken = await self._input(snapshot, KNOWS, planted[place].fact.question, Way.BOTH)
+                    times[name] += taken[:1] if is_counted else ()
+        return times
 
     async def _input(
         self, snapshot: Snapshot, slot: Slot, question: str, way: Way

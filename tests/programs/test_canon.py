@@ -11,7 +11,7 @@ from bench.canon.concepts import DEEDS, LOOKS, PLACES, STATES, THINGS, TRADES
 from bench.canon.facts import FactMaker, content_words
 from bench.canon.frames import FRAMES, FactKind
 from bench.canon.measure import Result, Results, Way
-from bench.canon.report import Figures
+from bench.canon.report import LONG, SHORT, SPARSE, Figures
 from bench.canon.story import DISTANCES, write_next, write_story
 from core.domain.bank.checks import problems_of_item
 from core.domain.bank.details import ItemKind
@@ -133,7 +133,7 @@ def test_items_have_the_kinds_that_extraction_gives_such_facts() -> None:
     }
 
 
-def figures(seed: int, found: int, *, outdated: int = 0) -> Figures:
+def figures(seed: int, found: int, *, outdated: int = 0, long: float = 2.0) -> Figures:
     """Return what a run with two questions of each distance measured, of which `found` were answered."""
 
     def results() -> Results:
@@ -156,16 +156,20 @@ def figures(seed: int, found: int, *, outdated: int = 0) -> Figures:
         results=results(),
         small=results(),
         book=results(),
-        short=results(),
-        sparse=results(),
+        in_turns={LONG: [long, 2.0, 9.0], SHORT: [1.8, 2.0, 3.0], SPARSE: [1.0, 2.1, 9.0]},
     )
 
 
 def run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *seeds: int, found: int, outdated: int = 0
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    *seeds: int,
+    found: int,
+    outdated: int = 0,
+    long: float = 2.0,
 ) -> tuple[int, Path]:
     async def measure(seed: int, *_: object) -> Figures:
-        return figures(seed, found if seed == seeds[0] else 2, outdated=outdated)
+        return figures(seed, found if seed == seeds[0] else 2, outdated=outdated, long=long)
 
     monkeypatch.setattr(canon, "measure", measure)
     file = tmp_path / "canon.json"
@@ -181,10 +185,11 @@ def test_a_run_that_meets_every_goal_exits_with_0(
 
 
 @pytest.mark.parametrize(
-    ("found", "outdated", "missed"),
+    ("found", "outdated", "long", "missed"),
     [
-        (1, 0, "recall by both, farthest ≥ 0.95 (it is 0.500)"),
-        (2, 1, "older values recalled 0 (it is 1.000)"),
+        (1, 0, 2.0, "recall by both, farthest ≥ 0.95 (it is 0.500)"),
+        (2, 1, 2.0, "older values recalled 0 (it is 1.000)"),
+        (2, 0, 8.0, "input, ten times the prompts, ten times the items too ≤ 1.2 × (it is 4.000)"),
     ],
 )
 def test_a_missed_goal_is_named_and_the_exit_code_is_1(
@@ -193,11 +198,12 @@ def test_a_missed_goal_is_named_and_the_exit_code_is_1(
     capsys: pytest.CaptureFixture[str],
     found: int,
     outdated: int,
+    long: float,
     missed: str,
 ) -> None:
-    code, _ = run(monkeypatch, tmp_path, 7, found=found, outdated=outdated)
+    code, _ = run(monkeypatch, tmp_path, 7, found=found, outdated=outdated, long=long)
     assert code == 1
-    assert f"Missed: {missed}." in capsys.readouterr().out
+    assert f"Missed: {missed}." in " ".join(capsys.readouterr().out.split())
 
 
 def test_several_seeds_are_printed_each_and_judged_over_all_their_questions(
