@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CHANGES: Final = (notifications.BankChanged, notifications.CanonChanged, notifications.EventsAppended)
 """After these other items may count: events are also appended by the redo of a prompt."""
-NO_THREAD: Final = "Only a thread can be closed."
 NOT_HERE: Final = "An item of an earlier chapter is changed there: o opens that chapter."
 SO_ALREADY: Final = "That is so already"
 ONE_TO_EDIT: Final = "One item is edited at a time: Space removes a mark."
@@ -134,9 +133,6 @@ class ItemCommands:
 
     def _close(self, items: Sequence[Item]) -> None:
         threads = [item.details for item in items if isinstance(item.details, ThreadDetails)]
-        if not threads:
-            self._owner.notify(NO_THREAD, severity="warning", markup=False)
-            return
         is_on = not all(thread.is_closed for thread in threads)
         work = self._session().bank.close(items, is_on=is_on)
         self._do(self._counted(work, "Closed" if is_on else "Open again"))

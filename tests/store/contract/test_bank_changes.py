@@ -23,7 +23,7 @@ from core.domain.bank.item import Item, Validation
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.services.bank.bank import NO_BANK, Bank
+from core.engine.services.bank.bank import NO_BANK, NO_THREAD, Bank
 from core.engine.services.bank.item_changes import (
     FEW_TO_MERGE,
     NO_WIDER,
@@ -305,9 +305,11 @@ async def test_a_thread_is_closed_and_no_model_opens_it_again(store: SessionStor
     assert thread.is_by_gm
     assert other.version == 1
     await bank.undo()
-    (thread, _) = sorted(await bank.items(), key=lambda item: item.id)
+    (thread, other) = sorted(await bank.items(), key=lambda item: item.id)
     assert isinstance(thread.details, ThreadDetails)
     assert not thread.details.is_closed
+    with pytest.raises(IllegalCommandError, match=NO_THREAD):
+        await bank.close([other])
 
 
 async def test_the_gm_adds_an_item_which_undo_takes_out_and_redo_brings_back(store: SessionStore) -> None:

@@ -26,6 +26,7 @@ MOST_IDS: Final = 1_000
 """Items whose history is asked for one by one; of more, all of it is read."""
 MANY: Final = 500
 """Items from which on work on them is done in a thread: it takes some tenths of a second."""
+NO_THREAD: Final = "Only a thread can be closed."
 NO_BANK: Final = "This chapter keeps no memory bank."
 Writing = Callable[[], AbstractAsyncContextManager[object]]
 """Returns the context in which a change is stored; SessionLockedError where another window writes."""
@@ -110,7 +111,9 @@ class Bank:
         return await self._change(items, partial(item_changes.rejected, is_on=is_on))
 
     async def close(self, items: Sequence[Item], *, is_on: bool = True) -> Sequence[Item]:
-        """Close threads, or open them again."""
+        """Close threads, or open them again; raise IllegalCommandError where no item is one."""
+        if not any(item.kind is ItemKind.THREAD for item in items):
+            raise IllegalCommandError(NO_THREAD)
         return await self._change(items, partial(item_changes.closed, is_on=is_on))
 
     async def edit(self, item: Item, typed: Item) -> Item:

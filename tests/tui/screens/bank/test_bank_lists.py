@@ -15,10 +15,10 @@ from core.domain.bank.item import Item, Validation
 from core.domain.ids import ItemId
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.services.bank.bank import Bank
+from core.engine.services.bank.bank import NO_THREAD, Bank
 from core.engine.services.bank.item_changes import NO_WIDER, OTHER_KIND
 from storyengine_tui.screens.bank.bank_rows import rows_of
-from storyengine_tui.screens.bank.item_commands import NO_THREAD, ONE_TO_EDIT
+from storyengine_tui.screens.bank.item_commands import ONE_TO_EDIT
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import SheetModal
