@@ -196,8 +196,8 @@ class Questioner:
     async def ask_in_turns(self, chapters: Mapping[str, tuple[Snapshot, Sequence[Planted]]]) -> Times:
         """Return the milliseconds of inputs by words and meaning, one of each chapter after the other.
 
-        So all of them are measured while the machine is as busy. Every question is asked once before, as the
-        first one of a chapter finds nothing in any cache.
+        So all of them are measured while the machine is as busy. Of each as many questions are asked as the
+        shortest has, the nearest first; and all of them once before, as the first finds nothing in any cache.
         """
         times: Times = {name: [] for name in chapters}
         count = min(len(planted) for _, planted in chapters.values())

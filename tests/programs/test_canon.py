@@ -189,7 +189,7 @@ def test_a_run_that_meets_every_goal_exits_with_0(
     [
         (1, 0, 2.0, "recall by both, farthest ≥ 0.95 (it is 0.500)"),
         (2, 1, 2.0, "older values recalled 0 (it is 1.000)"),
-        (2, 0, 8.0, "input, ten times the prompts, ten times the items too ≤ 1.2 × (it is 4.000)"),
+        (2, 0, 8.0, "input, more prompts, more items too ≤ 1.2 × (it is 4.000)"),
     ],
 )
 def test_a_missed_goal_is_named_and_the_exit_code_is_1(

@@ -1,4 +1,4 @@
-"""A card, lorebook, chat or chapter that is dropped on a list of the library is offered for import."""
+"""Cards, lorebooks, chats and chapters, dropped on a list or named by a path, are offered for import."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence, Set
@@ -46,13 +46,14 @@ TAKE_TOO: Final = "Take it too"
 LEAVE_OUT: Final = "Leave it out"
 OR_NOTHING: Final = "Esc imports nothing."
 NOTHING_IMPORTED: Final = "Nothing was imported."
+LIST_LEFT: Final = "The list was left before the files were read; nothing was imported."
 _NAMED: Final = 20
 """Files that are named in the question, of many."""
 
 
 @dataclass(eq=False)
 class DropImport:
-    """Offers what is dropped on a list, or pasted into it, and imports it after a question."""
+    """Offers what is dropped on a list, pasted into it or named by its path; imports it after a question."""
 
     _screen: ListScreen[None, Any]
     _workspace: Workspace
@@ -94,6 +95,7 @@ class DropImport:
 
     def _offer(self, arrival: Arrival) -> None:
         """Ask whether this is wanted, and say what is in it."""
+        self._require_list()
         shelf = SHELF_OF[arrival.kind]
         what = "as a chapter" if shelf == "chapters" else f"into your {shelf}"
         question = ConfirmModal(
@@ -138,6 +140,7 @@ class DropImport:
         """Ask whether these files are wanted, by their names; raise FileRefusedError without any."""
         if not files:
             raise FileRefusedError(NO_FILE)
+        self._require_list()
         names = _listed([file.name for file in files])
         question = ConfirmModal(f"Import {counted(len(files), 'file')}?", names, confirm="Import")
         ask_first(
@@ -180,6 +183,11 @@ class DropImport:
                     read[file] = arrival
         return read, claims
 
+    def _require_list(self) -> None:
+        """Raise FileRefusedError where a question would come over something else than the list."""
+        if not self._screen.is_active:
+            raise FileRefusedError(LIST_LEFT)
+
     def _say_what_goes_on(self, what: str, files: Sequence[Path]) -> None:
         """Say it above the list, unless that was left: the import goes on all the same."""
         if self._screen in self._screen.app.screen_stack:
@@ -188,22 +196,24 @@ class DropImport:
     async def _import_files(
         self, files: Sequence[Path], read: dict[Path, Arrival], trusted: Set[str] = frozenset()
     ) -> None:
-        """Import files, with the claims that are among the `trusted` ones."""
-        shelf = self._shelf
+        """Import files, with the claims that are among the `trusted` ones.
+
+        Another list is shown only where nothing of this one was among them.
+        """
+        shelves: list[str] = []
         self._say_what_goes_on("Importing", files)
 
         async def take(file: Path) -> tuple[bool, bool]:
-            nonlocal shelf
             arrival = read.pop(file, None)
             if arrival is None:
                 arrival = await self._arrived(await read_file(file, LARGEST_CHAPTER), file.name)
             is_trusted = arrival.claims in trusted
             _, is_new = await self._store(arrival, is_trusted=is_trusted)
-            shelf = _shelf_of(arrival)
+            shelves.append(_shelf_of(arrival))
             return is_new, bool(is_new and arrival.claims and not is_trusted)
 
         outcome = await import_each(files, take)
-        self._show(shelf, outcome)
+        self._show(self._shelf if self._shelf in shelves or not shelves else shelves[-1], outcome)
 
     async def _store(self, arrival: Arrival, *, is_trusted: bool = False) -> tuple[str, bool]:
         """Store it; return its name in the library, and whether it is new there."""

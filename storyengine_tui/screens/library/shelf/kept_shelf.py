@@ -1,4 +1,4 @@
-"""Base class of the lists of cast and lore: import, export, archive, restore and purge."""
+"""Base class of the lists of cast and lore: export, archive, restore and purge."""
 
 import asyncio
 from abc import abstractmethod

@@ -178,10 +178,12 @@ class ShelfScreen(ListScreen[None, Row], NarrowingScreen[None]):
     def show_shelf(self, name: str, outcome: str = "") -> None:
         """Show a list in place of this one, with the outcome of the last command above it.
 
-        Where another screen has come over this one, with something typed in it, only the outcome is shown,
-        once the list is read again.
+        Where it is this one, or another screen has come over it, with something typed in it, only the outcome
+        is shown, once the list is read again; and as a notice where the list was left.
         """
-        if self.is_active:
+        if self not in self.app.screen_stack:
+            self.app.notify(outcome, markup=False)
+        elif name != self.SHELF and self.is_active:
             self.app.switch_screen(screen_of(name, self._workspace, outcome))
         else:
             self._outcome = outcome

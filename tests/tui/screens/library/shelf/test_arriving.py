@@ -68,8 +68,16 @@ async def type_path(pilot: Pilot[None], path: Path) -> None:
 
 
 async def confirm(pilot: Pilot[None], kind: type[ShelfScreen[Any]]) -> ShelfScreen[Any]:
+    """Say yes, and return the list that tells the outcome: the one below the question, or another one."""
+    before = heading(pilot.app.screen_stack[-2])
+
+    def has_outcome() -> bool:
+        screen = pilot.app.screen
+        said = heading(screen) if isinstance(screen, kind) else before
+        return said != before and ("imported" in said or "already" in said)
+
     await pilot.press("right", "enter")
-    await until(pilot, lambda: isinstance(pilot.app.screen, kind) and bool(cells(pilot.app.screen)))
+    await until(pilot, has_outcome)
     screen = pilot.app.screen
     assert isinstance(screen, kind)
     return screen
@@ -110,7 +118,8 @@ async def test_a_folder_and_several_files_are_asked_about_once_and_each_is_taken
         asked = question(app.screen)
         assert "Import 3 files?" in asked
         assert "a.json\nb.json\nc.json" in asked
-        done = await confirm(pilot, LoreScreen)
+        done = await confirm(pilot, CastScreen)  # the list stays where some of its files were among them
+        assert [row[0] for row in cells(done)] == ["Kara"]
         assert heading(done) == "2 imported; 1 refused (c.json holds no card, lorebook or chapter.)"
         assert app.engine is not None
         assert len(await app.engine.library.characters.listed()) == 1

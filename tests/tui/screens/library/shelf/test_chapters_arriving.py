@@ -1,6 +1,7 @@
 """Exported chapters that are dropped on the library: several at once, large ones, and by a path."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,17 +9,22 @@ import pytest
 from textual import events
 
 from core.engine.catalog import SessionCatalog
+from core.exchange.library.library_files import read_file
 from core.exchange.session_export import ImportRefusedError
 from core.library.refusal import LARGEST_FILE
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
 from storyengine_tui.screens.library.chapters.books_screen import BooksScreen
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
+from storyengine_tui.screens.library.lore.lore_screen import LoreScreen
+from storyengine_tui.screens.library.shelf import arriving
+from storyengine_tui.screens.library.shelf.arriving import LIST_LEFT
+from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
 from storyengine_tui.screens.library.shelf.title_modal import FileModal
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from tests.core.exchange.test_arrivals import VERSIONS
-from tests.core.library.cards.card_samples import V3, text_of
+from tests.core.exchange.test_arrivals import CHAT, VERSIONS
+from tests.core.library.cards.card_samples import V2, V3, text_of
 from tests.tui.engine_app import Desktop, in_front, screen_text, until
-from tests.tui.screens.library.shelf.test_arriving import confirm, draft, paste, question
+from tests.tui.screens.library.shelf.test_arriving import confirm, draft, paste, question, type_path
 from tests.tui.screens.library.shelf.test_shelves import cells, heading, shelf
 
 pytestmark = pytest.mark.anyio
@@ -82,6 +88,52 @@ async def test_the_heading_says_that_several_files_are_being_imported(
         gate.set()
         books = await in_front(pilot, BooksScreen)
         await until(pilot, lambda: heading(books).startswith("2 imported"))
+
+
+async def test_a_path_may_be_typed_in_every_list_and_in_no_archive(desktop: Desktop, tmp_path: Path) -> None:
+    chapter, chat, card = (tmp_path / name for name in ("a.json", "Late.jsonl", "kara.json"))
+    chapter.write_bytes(BOOK)
+    chat.write_text("\n".join(map(json.dumps, CHAT)))
+    card.write_bytes(text_of(V3))
+    async with desktop.window(draft, size=(120, 40)) as (pilot, app):
+        screen: ShelfScreen[Any] = await shelf(pilot, "4", LoreScreen)
+        for file, kind in ((chapter, BooksScreen), (card, CastScreen), (chat, ChaptersScreen)):
+            await type_path(pilot, file)  # each is in another list than the one that shows
+            screen = await confirm(pilot, kind)
+            assert "was imported" in heading(screen)
+        await pilot.press("v")
+        await until(pilot, lambda: not screen.check_action("import", ()))
+        await pilot.press("i")
+        assert app.screen is screen
+
+
+async def test_no_question_comes_over_another_list_while_a_file_is_read(
+    desktop: Desktop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = {"group": "Crew", "groups_visible": ["Guests"]}
+    card = {**V2, "data": {**V2["data"], "extensions": {"story_engine": claims}}}
+    (tmp_path / "spy.json").write_bytes(text_of(card))
+    gate = asyncio.Event()
+
+    async def read_late(file: Path, most: int) -> bytes:
+        await gate.wait()
+        return await read_file(file, most)
+
+    monkeypatch.setattr(arriving, "read_file", read_late)
+    async with desktop.window(draft, size=(120, 40)) as (pilot, app):
+        await shelf(pilot, "3", CastScreen)
+        await pilot.press("i")
+        await in_front(pilot, FileModal)
+        app.post_message(events.Paste(str(tmp_path / "spy.json")))
+        await pilot.press("enter")
+        await in_front(pilot, CastScreen)
+        await pilot.press("4")
+        lore = await in_front(pilot, LoreScreen)
+        gate.set()
+        await until(pilot, lambda: LIST_LEFT in [one.message for one in app._notifications])
+        assert app.screen is lore
+        assert app.engine is not None
+        assert not (await app.engine.library.counts()).characters
 
 
 @pytest.mark.parametrize("quoted", ["'{}'", "file://{}", "{}"])
