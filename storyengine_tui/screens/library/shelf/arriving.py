@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence, Set
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -49,6 +48,8 @@ NOTHING_IMPORTED: Final = "Nothing was imported."
 LIST_LEFT: Final = "The list was left before the files were read; nothing was imported."
 _NAMED: Final = 20
 """Files that are named in the question, of many."""
+_Read = Arrival | FileRefusedError | ImportRefusedError
+"""A file that was read, or why it was refused."""
 
 
 @dataclass(eq=False)
@@ -166,21 +167,24 @@ class DropImport:
 
         self._screen.app.push_screen(question, answered)
 
-    async def _read_each(self, files: Sequence[Path]) -> tuple[dict[Path, Arrival], list[tuple[str, str]]]:
-        """Return what was read, and the claims of the files that make any, each with its name.
+    async def _read_each(self, files: Sequence[Path]) -> tuple[dict[Path, _Read], list[tuple[str, str]]]:
+        """Return what was read or refused, and the claims of the files that make any, each with its name.
 
         As much is kept until the import as a single card may have; what is beyond it is read again then.
         """
         self._say_what_goes_on("Reading", files)
-        read, claims, size = dict[Path, Arrival](), [], 0
+        read, claims, size = dict[Path, _Read](), [], 0
         for file in files:
-            with suppress(FileRefusedError, ImportRefusedError):
+            try:
                 content = await read_file(file, LARGEST_CHAPTER)
                 arrival = await self._arrived(content, file.name)
-                claims += [(arrival.file_name, arrival.claims)] if arrival.claims else []
-                if size + len(content) <= LARGEST_FILE:
-                    size += len(content)
-                    read[file] = arrival
+            except (FileRefusedError, ImportRefusedError) as error:
+                read[file] = error
+                continue
+            claims += [(arrival.file_name, arrival.claims)] if arrival.claims else []
+            if size + len(content) <= LARGEST_FILE:
+                size += len(content)
+                read[file] = arrival
         return read, claims
 
     def _require_list(self) -> None:
@@ -194,7 +198,7 @@ class DropImport:
             self._say(f"{what} {counted(len(files), 'file')} …")
 
     async def _import_files(
-        self, files: Sequence[Path], read: dict[Path, Arrival], trusted: Set[str] = frozenset()
+        self, files: Sequence[Path], read: dict[Path, _Read], trusted: Set[str] = frozenset()
     ) -> None:
         """Import files, with the claims that are among the `trusted` ones.
 
@@ -205,6 +209,8 @@ class DropImport:
 
         async def take(file: Path) -> tuple[bool, bool]:
             arrival = read.pop(file, None)
+            if isinstance(arrival, FileRefusedError | ImportRefusedError):
+                raise arrival
             if arrival is None:
                 arrival = await self._arrived(await read_file(file, LARGEST_CHAPTER), file.name)
             is_trusted = arrival.claims in trusted

@@ -108,8 +108,15 @@ async def test_a_card_a_lorebook_and_a_chat_dropped_on_the_chapters_go_where_the
 
 @pytest.mark.parametrize("way", ["dropped", "by its path"])
 async def test_a_folder_and_several_files_are_asked_about_once_and_each_is_taken_or_refused(
-    desktop: Desktop, tmp_path: Path, way: str
+    desktop: Desktop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
+    read: list[str] = []
+
+    async def counting(file: Path, most: int) -> bytes:
+        read.append(file.name)
+        return await read_file(file, most)
+
+    monkeypatch.setattr(arriving, "read_file", counting)
     for name, text in (("a.json", text_of(V3)), ("b.json", json.dumps(LORE).encode()), ("c.json", b"[]")):
         (tmp_path / name).write_bytes(text)
     async with desktop.window(draft) as (pilot, app):
@@ -121,6 +128,7 @@ async def test_a_folder_and_several_files_are_asked_about_once_and_each_is_taken
         done = await confirm(pilot, CastScreen)  # the list stays where some of its files were among them
         assert [row[0] for row in cells(done)] == ["Kara"]
         assert heading(done) == "2 imported; 1 refused (c.json holds no card, lorebook or chapter.)"
+        assert sorted(read) == ["a.json", "b.json", "c.json"]
         assert app.engine is not None
         assert len(await app.engine.library.characters.listed()) == 1
 
