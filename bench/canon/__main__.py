@@ -12,13 +12,13 @@ import gc
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
-from bench.canon.measure import Questioner, Way, embed_items, opened
-from bench.canon.report import LONG, SHORT, SPARSE, Figures, print_figures, print_goals
-from bench.canon.story import Story, write_next, write_story
+from bench.canon.measure import Questioner, Times, Way, embed_items, opened
+from bench.canon.report import DENSE, LONG, SHORT, SPARSE, Figures, print_figures, print_goals
+from bench.canon.story import MOST_IN_A_PROMPT, Story, write_next, write_story
 from core.agents.context_builder import ContextBuilder
 from core.config.files.paths import Paths
 from core.config.models.assignments import choose_models
@@ -31,9 +31,11 @@ from core.providers.embedding.local import LocalEmbedder
 from db.embedded.server import EmbeddedServer
 from db.store import PostgresStore, open_store
 
-SEED, PROMPTS, ITEMS, QUESTIONS = 20261125, 7_000, 5_000, 8
+SEEDS = (20261125, 7, 99, 11, 12, 13)
+"""Seeds of a whole run: one has 48 questions for a distance, too few to tell 0.95 from 0.92."""
+PROMPTS, ITEMS, QUESTIONS = 7_000, 5_000, 8
 FEW = 700
-"""Prompts of the short chapter that the long one is compared with."""
+"""Prompts of the shorter chapters that the long one is compared with."""
 
 
 async def _store(store: PostgresStore, embedder: LocalEmbedder, story: Story) -> float:
@@ -55,8 +57,21 @@ async def _store_next(store: PostgresStore, embedder: LocalEmbedder, first: Stor
     await store.library.put_book(book)
 
 
-async def measure(seed: int, prompts: int, items: int, questions: int, home: Path) -> Figures:
-    """Measure everything on a private server and with the bundled embedding model; return the figures."""
+def _smaller(prompts: int, items: int) -> Iterator[tuple[str, int, int]]:
+    """Yield the chapters that the long one is compared with, with their numbers of prompts and items."""
+    few = min(FEW, prompts)
+    few_items = max(1, items * few // prompts)
+    yield from ((SHORT, few, few_items), (SPARSE, prompts, few_items), (DENSE, few, items))
+
+
+async def measure(
+    seed: int, prompts: int, items: int, questions: int, home: Path, *, compares: bool
+) -> Figures:
+    """Measure a seed on a private server and with the bundled embedding model; return the figures.
+
+    With `compares` the time of an input is compared with that in smaller chapters too, which takes as long
+    as the rest.
+    """
     server = EmbeddedServer(home / "postgres", grace=0.0)
     embedder = LocalEmbedder(Paths(*(home / name for name in ("data", "config", "logs", "out"))))
     store = await open_store(await asyncio.to_thread(server.acquire))
@@ -78,18 +93,20 @@ async def measure(seed: int, prompts: int, items: int, questions: int, home: Pat
         _say("the next chapter of the book …")
         asked = await opened(store, following.changes.session_id)
         in_book = await questioner.ask(asked, following.planted, secrets)
-        few = min(FEW, prompts)
-        _say(f"chapters of {few:,} and {prompts:,} prompts with as few items …")
-        compared = {LONG: long}
-        for number, (name, length) in enumerate(((SHORT, few), (SPARSE, prompts)), start=1):
-            compared[name] = write_story(seed + number, length, max(1, items * few // prompts), questions)
-            await _store(store, embedder, compared[name])
-        in_turns = await questioner.ask_in_turns(
-            {
-                name: (await opened(store, story.changes.session_id), story.planted)
-                for name, story in compared.items()
-            }
-        )
+        in_turns: Times = {}
+        if compares:
+            _say("chapters with fewer prompts, with fewer items, and with fewer of both …")
+            chapters = {LONG: long}
+            for number, (name, length, size) in enumerate(_smaller(prompts, items), start=1):
+                most = max(MOST_IN_A_PROMPT, 2 * size // length)
+                chapters[name] = write_story(seed + number, length, size, questions, most)
+                await _store(store, embedder, chapters[name])
+            in_turns = await questioner.ask_in_turns(
+                {
+                    name: (await opened(store, story.changes.session_id), story.planted)
+                    for name, story in chapters.items()
+                }
+            )
     finally:
         await embedder.aclose()
         await store.aclose()
@@ -115,7 +132,9 @@ def _say(text: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return 1 where a goal is missed, and else 0."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, nargs="+", default=[SEED], help="one run for each")
+    parser.add_argument(
+        "--seed", type=int, nargs="+", default=SEEDS, help="one run for each; six unless said"
+    )
     parser.add_argument("--prompts", type=int, default=PROMPTS)
     parser.add_argument(
         "--items", type=int, help="items of the bank; five for every seven prompts unless said"
@@ -127,7 +146,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found: list[Figures] = []
     for seed in given.seed:
         with tempfile.TemporaryDirectory(prefix="storyengine-canon-", ignore_cleanup_errors=True) as folder:
-            made = measure(seed, given.prompts, items, given.questions, Path(folder))
+            made = measure(
+                seed, given.prompts, items, given.questions, Path(folder), compares=seed == given.seed[0]
+            )
             found.append(asyncio.run(made))
         print_figures(found[-1])
     total = Figures.of_all(found)

@@ -25,6 +25,8 @@ from core.storage.snapshot import Snapshot
 from core.text.delimiters import SegmentName
 
 BATCH: Final = 16
+TURNS: Final = 3
+"""Number of times that chapters are measured which are compared."""
 SECONDS: Final = 120.0
 """Time-out of one batch of vectors, in seconds."""
 
@@ -194,18 +196,20 @@ class Questioner:
         return results
 
     async def ask_in_turns(self, chapters: Mapping[str, tuple[Snapshot, Sequence[Planted]]]) -> Times:
-        """Return the milliseconds of inputs by words and meaning, one of each chapter after the other.
+        """Return the milliseconds of inputs by words and meaning, of one chapter after the other.
 
-        So all of them are measured while the machine is as busy. Of each as many questions are asked as the
-        shortest has, the nearest first; and all of them once before, as the first finds nothing in any cache.
+        All of them are measured several times in turns, while the machine is as busy. A window keeps what it
+        read of the one chapter that it plays: so all questions are asked of a chapter once before they count.
+        Of each as many are asked as the shortest has, the nearest first.
         """
         times: Times = {name: [] for name in chapters}
         count = min(len(planted) for _, planted in chapters.values())
-        for is_counted in (False, True):
-            for place in range(count):
-                for name, (snapshot, planted) in chapters.items():
-                    _, taken = await self._input(snapshot, KNOWS, planted[place].fact.question, Way.BOTH)
-                    times[name] += taken[:1] if is_counted else ()
+        for _ in range(TURNS):
+            for name, (snapshot, planted) in chapters.items():
+                for is_counted in (False, True):
+                    for one in planted[:count]:
+                        _, taken = await self._input(snapshot, KNOWS, one.fact.question, Way.BOTH)
+                        times[name] += taken[:1] if is_counted else ()
         return times
 
     async def _input(

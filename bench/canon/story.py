@@ -29,7 +29,7 @@ DOES_NOT: Final = Slot.ORANGE
 _SECRET: Final = Audience.of((KNOWS,))
 _KEPT_EVERY: Final = 5
 """One planted fact of so many is pinned, and one confirmed."""
-_MOST_IN_A_PROMPT: Final = 3
+MOST_IN_A_PROMPT: Final = 3
 _TOLD_BEFORE: Final = (0, 1, 0, 2)
 """Earlier, other tellings of each of four changes of state: the item of each later telling
 takes the place of that of the one before."""
@@ -66,17 +66,21 @@ class Story:
         return self.changes.items
 
 
-def write_story(seed: int, prompts: int, items: int, questions: int) -> Story:
+def write_story(
+    seed: int, prompts: int, items: int, questions: int, most_in_a_prompt: int = MOST_IN_A_PROMPT
+) -> Story:
     """Return a chapter of so many prompts, whose bank has so many items.
 
     Of each kind and each distance there are `questions` planted facts; the others are like them, and no
-    question is about them. Half of the planted changes of state were told otherwise before.
+    question is about them. Half of the planted changes of state were told otherwise before. Raise ValueError
+    where the prompts have no room for the items, with `most_in_a_prompt` in each.
     """
     draw, maker = random.Random(seed), FactMaker(seed)
     session_id = SessionId(new_uuid())
     facts = {kind: maker.facts(kind) for kind in FactKind}
     planted = list(_planted(facts, prompts, questions))
-    said = _placed(planted, islice(_by_turns(facts), max(0, items - len(planted))), prompts, draw)
+    others = islice(_by_turns(facts), max(0, items - len(planted)))
+    said = _placed(planted, others, prompts, draw, most_in_a_prompt)
     before = dict(_told_before(planted, said, random.Random(f"before {seed}")))
     _make_room(said, len(before))
     for older in before.values():
@@ -183,22 +187,22 @@ def _heard_by(said: Iterable[Planted]) -> Audience:
 
 
 def _placed(
-    planted: Iterable[Planted], others: Iterable[Fact], prompts: int, draw: random.Random
+    planted: Iterable[Planted], others: Iterable[Fact], prompts: int, draw: random.Random, most: int
 ) -> dict[int, list[Planted]]:
     """Return the facts by their prompts, those that no question is about wherever there is room.
 
-    Raise ValueError where there is none.
+    A prompt has `most` facts. Raise ValueError where there is no room.
     """
     said: dict[int, list[Planted]] = defaultdict(list)
     for one in planted:
         said[one.prompt_index].append(one)
     last = max(1, prompts - CHUNK)
-    room = sum(max(0, _MOST_IN_A_PROMPT - len(said[index])) for index in range(1, last + 1))
+    room = sum(max(0, most - len(said[index])) for index in range(1, last + 1))
     for number, fact in enumerate(others):
         if number == room:
             raise ValueError(f"{prompts} prompts have no room for so many facts")
         place = draw.randint(1, last)
-        while len(said[place]) >= _MOST_IN_A_PROMPT:
+        while len(said[place]) >= most:
             place = draw.randint(1, last)
         said[place].append(Planted(fact, place, 0, is_kept=False))
     return said
@@ -224,7 +228,7 @@ def _planted(facts: dict[FactKind, Iterator[Fact]], prompts: int, questions: int
         for place, kind in enumerate(FactKind):
             for number, fact in enumerate(islice(facts[kind], questions)):
                 # A few prompts beside the exact distance, so that they do not all stand in one.
-                spread = (number * len(FactKind) + place) // _MOST_IN_A_PROMPT
+                spread = (number * len(FactKind) + place) // MOST_IN_A_PROMPT
                 index = min(
                     prompts, max(1, prompts - distance + (spread if distance > CHUNK else spread % 3))
                 )
