@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from core.config.files.paths import ENV_FILE, Paths, find_paths
 from core.config.files.private_files import refuse_open_places
@@ -121,8 +121,7 @@ class Configuration:
         return PlaySettings(backoffs, settings.afterthoughts, hints)
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(NamedTuple):
     """Paths of the program, and a function that reads the settings once something is on screen."""
 
     paths: Paths

@@ -19,10 +19,11 @@ from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.text.canonical_json import canonical
-from core.text.cleaning import clean, clean_line, cut_in_words, is_blank, to_last_sentence
+from core.text.cleaning import clean, clean_line, is_blank
 from core.text.delimiters import SegmentName, opening_mark
 from core.text.graphemes import head
 from core.text.letters import LETTER, STOPS, UNSPACED
+from core.text.prose import cut_in_words, to_last_sentence
 
 PROMPT: Final = "assist"
 """The name of the prompt files, and how the version of the prompt begins on an artifact."""

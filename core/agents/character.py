@@ -20,8 +20,9 @@ from core.domain.session.session import Session
 from core.domain.story.event import Role
 from core.domain.story.transcript import in_order
 from core.text.analysis.repetition import Repeatable
-from core.text.cleaning import cut_in_words, is_blank, to_last_sentence
+from core.text.cleaning import is_blank
 from core.text.delimiters import SegmentName, first_mark
+from core.text.prose import cut_in_words, to_last_sentence
 
 if TYPE_CHECKING:  # Loaded by the first chapter that has a lorebook.
     from core.agents.sections.lore import FoundLore

@@ -3,7 +3,7 @@
 import logging
 import re
 from contextlib import suppress
-from logging.handlers import RotatingFileHandler
+from pathlib import Path
 
 from rich.console import Console as RichConsole
 from rich.text import Text
@@ -51,18 +51,46 @@ def say_error(error: StoryEngineError) -> None:
         say_wrong(error.hint)
 
 
+class LogFile(logging.Handler):
+    """Writes to a log file that only this user can read; to none where that is impossible.
+
+    The first record opens it: no paint waits for that.
+    """
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self._file = file
+        self._opened: logging.Handler | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record."""
+        if self._opened is None:
+            self._opened = self._open()
+            self._opened.setFormatter(self.formatter)
+        self._opened.handle(record)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._opened is not None:
+            self._opened.close()
+        super().close()
+
+    def _open(self) -> logging.Handler:
+        from logging.handlers import RotatingFileHandler
+
+        try:
+            make_directory(self._file.parent)
+            with suppress(FileExistsError):
+                self._file.touch(mode=0o600, exist_ok=False)
+            return RotatingFileHandler(self._file, maxBytes=1_000_000, backupCount=3, encoding="utf-8")
+        except OSError:
+            # A broken directory is reported by the code that needs it for more than the log.
+            return logging.NullHandler()
+
+
 def start_log(paths: Paths) -> None:
-    """Write the log to a file that only this user can read; without one where that is impossible."""
-    handler: logging.Handler
-    try:
-        make_directory(paths.logs)
-        target = paths.logs / LOG_NAME
-        with suppress(FileExistsError):
-            target.touch(mode=0o600, exist_ok=False)
-        handler = RotatingFileHandler(target, maxBytes=1_000_000, backupCount=3, encoding="utf-8")
-    except OSError:
-        # A broken directory is reported by the code that needs it for more than the log.
-        handler = logging.NullHandler()
+    """Begin to log into a file."""
+    handler = LogFile(paths.logs / LOG_NAME)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     for chatty in ("httpx2", "httpcore2", "openai", "alembic"):

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -32,8 +32,7 @@ class Tone(StrEnum):
 _WORDS = {Tone.ERROR: "Error: ", Tone.WARNING: "Note: ", Tone.INFO: ""}
 
 
-@dataclass(frozen=True, slots=True)
-class BannerAction:
+class BannerAction(NamedTuple):
     """A button of a banner. `key` does the same; the screen binds it."""
 
     name: str
@@ -50,8 +49,7 @@ DISMISS: Final = BannerAction("dismiss", "Dismiss")
 """Hides a banner that needs nothing else; screens over another one have nothing to add to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class BannerText:
+class BannerText(NamedTuple):
     """Content of a banner. `retry_at` is on the banner's clock; the count-down to it is shown."""
 
     sentence: str

@@ -5,9 +5,8 @@ row of text, which also says the same in fewer cells where the room is short.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from textual import events
@@ -17,8 +16,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 
-@dataclass(frozen=True, slots=True)
-class FooterKey:
+class FooterKey(NamedTuple):
     """One key, as it is shown and as it is pressed; one that is not possible now is dim."""
 
     shown: str
@@ -26,8 +24,7 @@ class FooterKey:
     is_possible: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class KeyHint:
+class KeyHint(NamedTuple):
     """Label of one key, or of a group of them."""
 
     keys: tuple[FooterKey, ...]

@@ -28,10 +28,11 @@ from core.domain.bank.item import MOST_PARTICIPANTS
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
-from core.text.cleaning import clean_line, without_half_pairs
+from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from core.text.name_list import name_key
 from core.text.numbers import number_of
+from core.text.prose import without_half_pairs
 
 LONGEST_SCANNED_NAME: Final = 80
 LONGEST_TEXT: Final = 400

@@ -14,9 +14,10 @@ from core.agents.proposals.asking import LONGEST_PROPOSED_NAME, LONGEST_QUOTE, L
 from core.domain.bank.evidence import DASHES
 from core.domain.story.event import Event
 from core.text.analysis.repetition import words_of
-from core.text.cleaning import QUOTE_MARKS, clean, clean_line, is_blank
+from core.text.cleaning import clean, clean_line, is_blank
 from core.text.graphemes import head
 from core.text.numbers import number_of
+from core.text.prose import QUOTE_MARKS
 
 MOST_READ: Final = 20
 """Entries of a list that are read; no question asks for as many."""

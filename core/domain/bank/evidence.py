@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.domain.ids import LogPlace
-from core.text.cleaning import QUOTE_MARKS
 from core.text.graphemes import Span, composed_with_places
 from core.text.letters import LETTER
+from core.text.prose import QUOTE_MARKS
 
 LONGEST_WORDS: Final = 500
 """Characters of the quoted words."""

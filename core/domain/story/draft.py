@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.domain.ids import BlockId, DraftId, RequestId, SessionId
-from core.text.cleaning import word_count
+from core.text.prose import word_count
 
 
 @dataclass(frozen=True, slots=True)

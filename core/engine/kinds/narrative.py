@@ -23,8 +23,8 @@ from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 from core.text.analysis.repeated_sentences import sentences_of, without_repeated_sentences
-from core.text.cleaning import cut_in_words, to_last_sentence
 from core.text.delimiters import names_section
+from core.text.prose import cut_in_words, to_last_sentence
 
 _NOTHING_LEFT: Final = (
     "Nothing of the answer is part of a story; nothing is lost, retry, or choose another model."

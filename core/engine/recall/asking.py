@@ -9,8 +9,8 @@ from core.domain.audience import Audience
 from core.domain.bank.recall import Query, Scope, Vector, query_words
 from core.domain.slot import Slot
 from core.domain.story.event import Event
-from core.text.cleaning import word_count
 from core.text.graphemes import tail
+from core.text.prose import word_count
 
 EVENTS_ASKED: Final = 2
 """Number of the last events known to the character that are queried, beside the GM's prompt."""

@@ -14,8 +14,9 @@ from textual.widgets import Button, Select, Static
 from core.domain.ids import RequestId
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.transcript import SEPARATOR, PieceKind
-from core.text.cleaning import clean, clean_line, word_count
+from core.text.cleaning import clean, clean_line
 from core.text.numbers import counted
+from core.text.prose import word_count
 from storyengine_tui.screens.narrative.download_row import CopyRequested
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.reading.line_view import LineView, StreamedText

@@ -7,16 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.cleaning import (
-    StreamCleaner,
-    clean,
-    clean_line,
-    cut_in_words,
-    has_controls,
-    is_blank,
-    to_last_sentence,
-    word_count,
-)
+from core.text.cleaning import StreamCleaner, clean, clean_line, has_controls, is_blank
+from core.text.prose import cut_in_words, to_last_sentence, word_count
 from tests.core.values.sessions import GRAPHEMES, any_text
 
 SEQUENCES = ["\x1b[31m", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\", "\x1bP1$q\x1b\\", "\x1b", "\x9b2J"]

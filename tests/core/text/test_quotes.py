@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.text.cleaning import without_half_pairs
+from core.text.prose import without_half_pairs
 
 
 @pytest.mark.parametrize(

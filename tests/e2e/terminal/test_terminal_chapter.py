@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from core.text.cleaning import word_count
+from core.text.prose import word_count
 from tests.e2e.program import Machine, machine
 from tests.e2e.terminal.game_master import (
     Character,

@@ -27,8 +27,10 @@ async def test_the_log_has_no_line_for_each_call_of_a_service(
             provider = OpenAIProvider(base_url=server.base_url, find_key=lambda: SecretStr("k"))
             await ask(provider)
             await provider.aclose()
+        root.info("the end")
     finally:
         root.setLevel(level)
         for handler in root.handlers:
             handler.close()
-    assert (tmp_path / LOG_NAME).read_text() == ""
+    assert (tmp_path / LOG_NAME).read_text().endswith(" INFO root: the end\n")
+    assert (tmp_path / LOG_NAME).read_text().count("\n") == 1

@@ -57,6 +57,7 @@ HEAVY = {
         "core.exchange.session_export",
     ),
     *("core.domain.session.state_machine", "core.domain.requests.request", "importlib.metadata", "uuid6"),
+    *("core.text.letters", "logging.handlers"),
     *("core.domain.session.session", "json", "storyengine_tui.shell.palette", "textual.widgets._text_area"),
     *(f"storyengine_tui.screens.{tab}.{tab}_pane" for tab in ("setup", "play", "narrative")),
 }

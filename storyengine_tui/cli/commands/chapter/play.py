@@ -38,9 +38,9 @@ from core.engine.sync.notifications import (
 from core.engine.sync.subscriptions import Listener
 from core.exchange.chapter_file import write_chapter
 from core.exchange.scripts.chapter_script import ChapterScript, load_chapter_script
-from core.text.cleaning import word_count
 from core.text.graphemes import head
 from core.text.numbers import counted
+from core.text.prose import word_count
 from storyengine_tui.bootstrap import Configuration, running_engine
 from storyengine_tui.cli.commands.models.model_catalogue import ask_for_weights
 from storyengine_tui.cli.gate import unlocked
