@@ -25,8 +25,10 @@ from core.storage.snapshot import Snapshot
 from core.text.delimiters import SegmentName
 
 BATCH: Final = 16
-TURNS: Final = 3
-"""Number of times that chapters are measured which are compared."""
+IN_TURNS: Final = 24
+"""Questions about each of the chapters whose inputs are compared."""
+TURNS: Final = 6
+"""Number of times that each of these is asked."""
 SECONDS: Final = 120.0
 """Time-out of one batch of vectors, in seconds."""
 
@@ -196,20 +198,19 @@ class Questioner:
         return results
 
     async def ask_in_turns(self, chapters: Mapping[str, tuple[Snapshot, Sequence[Planted]]]) -> Times:
-        """Return the milliseconds of inputs by words and meaning, of one chapter after the other.
+        """Return the milliseconds of inputs by words and meaning, one of each chapter after the other.
 
-        All of them are measured several times in turns, while the machine is as busy. A window keeps what it
-        read of the one chapter that it plays: so all questions are asked of a chapter once before they count.
-        Of each as many are asked as the shortest has, the nearest first.
+        So all of them are measured while the machine is as busy. A window keeps what it read of the chapter
+        that it plays: so few questions are asked, as items of all chapters are to have room, and all of them
+        once before they count.
         """
         times: Times = {name: [] for name in chapters}
-        count = min(len(planted) for _, planted in chapters.values())
-        for _ in range(TURNS):
-            for name, (snapshot, planted) in chapters.items():
-                for is_counted in (False, True):
-                    for one in planted[:count]:
-                        _, taken = await self._input(snapshot, KNOWS, one.fact.question, Way.BOTH)
-                        times[name] += taken[:1] if is_counted else ()
+        for turn in range(TURNS + 1):
+            for place in range(IN_TURNS):
+                for name, (snapshot, planted) in chapters.items():
+                    one = planted[place * len(planted) // IN_TURNS]
+                    _, taken = await self._input(snapshot, KNOWS, one.fact.question, Way.BOTH)
+                    times[name] += taken[:1] if turn else ()
         return times
 
     async def _input(
