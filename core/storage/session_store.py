@@ -4,7 +4,7 @@ All writes to a session are `Changes` values: each holds everything that follows
 store applies it in one transaction or not at all (design 6).
 """
 
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -22,11 +22,11 @@ from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.domain.story.reply_uses import LoreUse
-from core.domain.story.save_point import SavePoint
 from core.storage.bank_store import BankStore
 from core.storage.changes import Changes
 from core.storage.library_store import LibraryStore
 from core.storage.queue_store import QueueStore
+from core.storage.save_point_store import SavePointStore
 from core.storage.snapshot import Snapshot
 
 NO_EPOCH: Final = 0
@@ -100,6 +100,10 @@ class SessionStore(Protocol):
     @property
     def bank(self) -> BankStore:
         """The memory banks of chapters."""
+
+    @property
+    def save_points(self) -> SavePointStore:
+        """Points to which chapters can be restored."""
 
     async def create(self, changes: Changes) -> None:
         """Store a new session; `changes.session` and `changes.tab1` are required."""
@@ -251,18 +255,6 @@ class SessionStore(Protocol):
 
         The database keeps them, unless it was changed past its rules or its files are damaged.
         """
-
-    async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
-        """Return the save points of a session, by number."""
-
-    async def put_save_point(self, point: SavePoint, *, taken: Iterable[SavePoint]) -> None:
-        """Store a save point in place of an earlier one with its number. Needs no writer's lock.
-
-        Raises ChangedElsewhereError where the number has another one by now than the caller knows, `taken`.
-        """
-
-    async def delete_save_point(self, point: SavePoint) -> None:
-        """Delete this save point, if it exists; another one with its number stays."""
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:
         """Yield after commits to this session by any window; concurrent ones are coalesced.

@@ -304,10 +304,11 @@ def _end(url: str, which: LiteralString) -> None:
 
 
 class Wrapped:
-    """A store that is another one but for what a test changes."""
+    """A store, or a part of one, that is another one but for what a test changes."""
 
-    def __init__(self, inner: SessionStore) -> None:
+    def __init__(self, inner: Any, **changed: object) -> None:
         self._inner = inner
+        vars(self).update(changed)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

@@ -30,7 +30,8 @@ from tests.leaks.canaries import (
 )
 from tests.leaks.lore import GROUPS, attach_books, random_profiles, seen_by
 from tests.leaks.windows import OpenStore, Window
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryStore
 
 CHUNK = 3
 CHOICES = defaults_for("scripted")

@@ -208,10 +208,10 @@ async def test_a_chapter_that_is_being_reset_is_not_reset_once_more(monkeypatch:
     async with room.opened() as session:
         first = asyncio.create_task(session.reset())
         await is_making.wait()
-        slots = len(await room.store.save_points(session.id))
+        slots = len(await room.store.save_points.listed(session.id))
         with pytest.raises(IllegalCommandError, match="cannot be reset now"):
             await session.reset()
-        assert len(await room.store.save_points(session.id)) == slots
+        assert len(await room.store.save_points.listed(session.id)) == slots
         may_go_on.set()
         [made] = await asyncio.gather(first)
     assert [changes.session_id for changes in room.store.created] == [made]

@@ -15,7 +15,8 @@ from tests.core.gateway.embedding_way import beside_the_play
 from tests.core.gateway.test_costs_of_calls import FORECAST, OWN, SPENT, asked, call, gateway, service
 from tests.core.gateway.test_lanes import until_still
 from tests.core.values.sessions import NOW
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -35,7 +35,8 @@ from tests.core.gateway.test_costs_of_calls import (
 from tests.core.gateway.test_lanes import until_still
 from tests.core.gateway.test_model_gateway import StepModel
 from tests.core.values.sessions import NOW, SESSION_ID
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 

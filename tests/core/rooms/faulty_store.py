@@ -13,7 +13,8 @@ from core.domain.story.event import Event
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
 from core.storage.snapshot import Snapshot
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryLease, MemoryStore, Rows
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryLease, MemoryStore, Rows
 
 _SETTLED = (RequestState.DONE, RequestState.FAILED)
 AWAY = StorageError(ErrorCode.STORAGE_SAVE_FAILED)

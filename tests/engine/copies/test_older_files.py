@@ -56,7 +56,7 @@ async def stored_as_it_was(store: PostgresStore, name: str) -> SessionId:
     if body.session.id not in {summary.id for summary in await store.sessions()}:
         await store.create(as_new_session(body, body.session.id))
     for slot in slots_in(VERSIONS / f"slots-1-{name}.json"):
-        await store.put_save_point(slot, taken=())
+        await store.save_points.put(slot, taken=())
     return body.session.id
 
 

@@ -15,7 +15,8 @@ from core.gateway.cashier import Cashier
 from core.storage.session_store import Lease, WriterInfo
 from core.storage.snapshot import Snapshot
 from tests.engine.windows import GatedModel, Late, done, engine_on, is_summary, listening, play, playable
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,8 @@ import pytest
 
 from core.storage.session_store import SessionStore
 from db.store import PostgresStore, open_store
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryStore
 from tests.store.servers import cloned, give_back
 
 OpenWindow = Callable[[], Awaitable[SessionStore]]

@@ -165,6 +165,7 @@ def install(reaper: Reaper) -> None:
     import db.writes.writer_lock
     from db.embedded.server import EmbeddedServer
     from db.queue import PostgresQueue
+    from db.save_points import PostgresSavePoints
     from db.store import PostgresStore
     from db.writes.unstored import UnstoredCommits
 
@@ -182,8 +183,8 @@ def install(reaper: Reaper) -> None:
     seams.around(PostgresStore, "memory", "memory loaded")
     seams.around(PostgresStore, "revisions", "revisions read")
     seams.around(PostgresStore, "commit", lambda _, changes, lease: _announced(reaper, changes))
-    seams.around(PostgresStore, "put_save_point", "save slot stored")
-    seams.around(PostgresStore, "delete_save_point", "save slot let go")
+    seams.around(PostgresSavePoints, "put", "save slot stored")
+    seams.around(PostgresSavePoints, "delete", "save slot let go")
     seams.around(PostgresStore, "archive", "chapter archived or restored")
     seams.around(PostgresStore, "purge", "chapter purged")
     seams.around(UnstoredCommits, "keep", KeptNames())
