@@ -1,22 +1,18 @@
 """`SessionStore` on PostgreSQL (design 4, 6 and 11)."""
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import URL, func, select, update
+from sqlalchemy import URL, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from core.domain.errors import SessionLockedError
-from core.domain.ids import ArtifactId, RequestId, SessionId
-from core.domain.requests.cost import FREE
-from core.domain.requests.request import Artifact, Content, Request
-from core.domain.requests.request_kinds import RequestKind
+from core.domain.ids import SessionId
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
@@ -27,24 +23,24 @@ from core.storage.changes import Changes
 from core.storage.session_store import BrokenRule, Lease, WriterInfo
 from core.storage.snapshot import Snapshot
 from db.bank.bank_store import PostgresBank
+from db.calls import PostgresCalls
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import DEADLINE, LOAD, PATIENCE, SAVE, guarded
 from db.library.library_store import PostgresLibrary
 from db.pool import Pool
 from db.queue import PostgresQueue
 from db.reads import queries as reads
-from db.reads.chapter_lists import last_replies_of, lore_replies_of, read_sessions, spent_by, story_mark_of
+from db.reads.chapter_lists import last_replies_of, lore_replies_of, read_sessions, story_mark_of
 from db.reads.streamed import LARGE_ROWS, SMALL_ROWS
 from db.rows import mapping
 from db.save_points import PostgresSavePoints
 from db.schema.broken_rules import queries_of_rules
 from db.schema.migrate import upgrade
-from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SESSION
+from db.tables import NARRATIVE_DRAFT, SESSION
 from db.transactions import Transactions
 from db.writes import commit_statement as writes
 from db.writes.change_listener import follow_session
 from db.writes.commit_connection import CommitConnection, send_long
-from db.writes.open_costs import tell_open_costs
 from db.writes.purge import purge_session
 from db.writes.unstored import UnstoredCommits
 from db.writes.writer_lock import WriterLease, WriterLocks, holder_now
@@ -78,6 +74,7 @@ class PostgresStore:
         self._locks: Final = WriterLocks(url, self.queue)
         self.library: Final = PostgresLibrary(self._database)
         self.bank: Final = PostgresBank(self._database, url)
+        self.calls: Final = PostgresCalls(self._database, self._commit_connection)
         self.save_points: Final = PostgresSavePoints(self._database)
 
     async def create(self, changes: Changes) -> None:
@@ -216,65 +213,6 @@ class PostgresStore:
         """Return every draft, oldest version first."""
         query = reads.rows_of(NARRATIVE_DRAFT, session_id).order_by(NARRATIVE_DRAFT.c.version)
         return await self._database.mapped(session_id, query, mapping.to_draft)
-
-    async def requests(self, session_id: SessionId, *, kind: RequestKind | None = None) -> Sequence[Request]:
-        """Return every request, or every one of a kind, oldest first, whatever its state."""
-        query = reads.requests_of(session_id, kind).order_by(LLM_REQUEST.c.request_id)
-        return await self._database.mapped(session_id, query, mapping.to_request, LARGE_ROWS)
-
-    async def artifacts(
-        self,
-        session_id: SessionId,
-        *,
-        request_id: RequestId | None = None,
-        agent_id: int | None = None,
-        kind: RequestKind | None = None,
-        input_hash: str | None = None,
-        newest: int | None = None,
-    ) -> Sequence[Artifact]:
-        """Return the artifacts of a session, of one request, one agent or one kind of request, oldest first.
-
-        `input_hash` is that of their input; `newest` is how many at most, those that came last.
-        """
-        wanted = {"request_id": request_id, "agent_id": agent_id, "input_hash": input_hash}
-        are_wanted = (LLM_ARTIFACT.c[name] == value for name, value in wanted.items() if value is not None)
-        query = reads.rows_of(LLM_ARTIFACT, session_id).where(*are_wanted)
-        query = query.order_by(LLM_ARTIFACT.c.artifact_id.desc())
-        if kind is not None:
-            of_kind = reads.requests_of(session_id, kind).with_only_columns(LLM_REQUEST.c.request_id)
-            query = query.where(LLM_ARTIFACT.c.request_id.in_(of_kind))
-        at_once = LARGE_ROWS if request_id is None and input_hash is None and newest is None else 0
-        query = query.limit(newest)
-        newest_first = await self._database.mapped(session_id, query, mapping.to_artifact, at_once)
-        return newest_first[::-1]
-
-    async def spent(
-        self,
-        session_id: SessionId | None = None,
-        *,
-        since: datetime | None = None,
-        but_for: Collection[ArtifactId] = (),
-    ) -> Decimal:
-        """Return what calls cost together; see `SessionStore.spent`."""
-        [row] = await self._database.rows(spent_by(session_id, since, but_for))
-        return Decimal(row[0])
-
-    async def tell_open_costs(self, ended: Decimal, day: date, running: Decimal = FREE) -> Decimal:
-        """Tell other windows what calls of this one may cost; see `SessionStore.tell_open_costs`."""
-        async with guarded(LOAD):
-            told = partial(tell_open_costs, ended=ended, day=day, running=running)
-            return await self._commit_connection.run(told)
-
-    async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
-        """Return the texts of these hashes; unknown hashes are left out."""
-        query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash == func.any_(list(hashes)))
-        return {row.hash: row.text for row in await self._database.rows(query)}
-
-    async def contents_after(self, session_id: SessionId, hash: str, *, most: int) -> Sequence[Content]:
-        """Return the next contents by their hashes; see `SessionStore.contents_after`."""
-        query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash > hash)
-        rows = await self._database.rows(query.order_by(LLM_CONTENT.c.hash).limit(most))
-        return [Content(row.hash, row.text) for row in rows]
 
     async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
         """Return the rules that rows break, table by table; see `SessionStore`."""

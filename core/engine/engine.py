@@ -77,8 +77,8 @@ class Engine(SessionCatalog):
         for name, lane in self._lanes.items():
             lane.share(name, store.queue)
         self.queue = QueueControl(store.queue, self._switch, choices, clock, self.closed, self._wake_lane)
-        limits, tell = rules.ceilings, store.tell_open_costs
-        self._guard = CeilingGuard(limits, store.spent, clock, tell) if limits else None
+        limits, tell = rules.ceilings, store.calls.tell_open_costs
+        self._guard = CeilingGuard(limits, store.calls.spent, clock, tell) if limits else None
         self._gateway = ModelGateway(
             provider,
             choices,

@@ -4,18 +4,14 @@ All writes to a session are `Changes` values: each holds everything that follows
 store applies it in one transaction or not at all (design 6).
 """
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import datetime
 from typing import Final, Protocol
 
 from core.domain.errors import SessionLockedError
-from core.domain.ids import ArtifactId, RequestId, SessionId
-from core.domain.requests.cost import FREE
-from core.domain.requests.request import Artifact, Content, Request
-from core.domain.requests.request_kinds import RequestKind
+from core.domain.ids import SessionId
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
@@ -23,6 +19,7 @@ from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.domain.story.reply_uses import LoreUse
 from core.storage.bank_store import BankStore
+from core.storage.call_store import CallStore
 from core.storage.changes import Changes
 from core.storage.library_store import LibraryStore
 from core.storage.queue_store import QueueStore
@@ -100,6 +97,10 @@ class SessionStore(Protocol):
     @property
     def bank(self) -> BankStore:
         """The memory banks of chapters."""
+
+    @property
+    def calls(self) -> CallStore:
+        """Requests and their calls, with texts and costs."""
 
     @property
     def save_points(self) -> SavePointStore:
@@ -206,49 +207,6 @@ class SessionStore(Protocol):
 
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest version first."""
-
-    async def requests(self, session_id: SessionId, *, kind: RequestKind | None = None) -> Sequence[Request]:
-        """Return every request, or every one of a kind, oldest first, whatever its state."""
-
-    async def artifacts(
-        self,
-        session_id: SessionId,
-        *,
-        request_id: RequestId | None = None,
-        agent_id: int | None = None,
-        kind: RequestKind | None = None,
-        input_hash: str | None = None,
-        newest: int | None = None,
-    ) -> Sequence[Artifact]:
-        """Return the artifacts of a session, of one request, one agent or one kind of request, oldest first.
-
-        `input_hash` limits them to those of one input. `newest` limits them to that many, the last ones.
-        """
-
-    async def spent(
-        self,
-        session_id: SessionId | None = None,
-        *,
-        since: datetime | None = None,
-        but_for: Collection[ArtifactId] = (),
-    ) -> Decimal:
-        """Return what calls cost together as far as it is known, in US dollars.
-
-        Those of one session, or of all; from a time on; without the ones in `but_for`.
-        """
-
-    async def tell_open_costs(self, ended: Decimal, day: date, running: Decimal = FREE) -> Decimal:
-        """Tell other windows what calls of this one may cost that are not stored yet; return theirs together.
-
-        Those that have ended count on this day alone, those that run on any: they may end on the next one.
-        They count until the next amounts, or until this window ends in any way.
-        """
-
-    async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
-        """Return the texts of these hashes."""
-
-    async def contents_after(self, session_id: SessionId, hash: str, *, most: int) -> Sequence[Content]:
-        """Return at most that many of the contents of a session that follow `hash`, by their hashes."""
 
     async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
         """Return the rules of the tables that rows of this session break; None means what is of no session.

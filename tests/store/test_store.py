@@ -34,7 +34,7 @@ async def test_a_commit_that_breaks_a_rule_leaves_nothing(
     assert caught.value.code is ErrorCode.STORAGE_SAVE_FAILED
     assert caught.value.__cause__ is not None
     assert await store.load(session.id) == before
-    assert await store.requests(session.id) == []
+    assert await store.calls.requests(session.id) == []
     await store.commit(changes, lease)
 
 

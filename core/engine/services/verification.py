@@ -111,7 +111,7 @@ class Verification:
         found: list[Content] = []
         wrong: list[str] = []
         last = ""
-        while batch := await self._store.contents_after(body.session.id, last, most=_BATCH):
+        while batch := await self._store.calls.contents_after(body.session.id, last, most=_BATCH):
             last = batch[-1].hash
             whole = await asyncio.to_thread(lambda: [Content.of(one.text) == one for one in batch])
             wrong += [

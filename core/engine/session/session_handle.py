@@ -89,7 +89,7 @@ class SessionHandle(OpenSession):
         for request in self.snapshot.requests:
             if request.id == request_id:
                 return await self._writer.waiters.wait(request_id) if request.state.is_open else request
-        stored = {request.id: request for request in await self._store.requests(self.id)}
+        stored = {request.id: request for request in await self._store.calls.requests(self.id)}
         if request_id not in stored:
             raise IllegalCommandError("There is no such call in this chapter.")
         return stored[request_id]

@@ -45,7 +45,7 @@ def window(
     database: MemoryDatabase, ceilings: Ceilings, tmp_path: Path, model: StepModel | None = None
 ) -> tuple[ModelGateway, CeilingGuard]:
     store = MemoryStore(database)
-    guard = CeilingGuard(ceilings, store.spent, lambda: NOW, store.tell_open_costs)
+    guard = CeilingGuard(ceilings, store.calls.spent, lambda: NOW, store.calls.tell_open_costs)
     way = gateway(model or service(), tmp_path)
     way.cashier = type(way.cashier)(PriceBook({"a-model": OWN}), guard, lambda: NOW)
     return way, guard
@@ -140,9 +140,8 @@ async def test_windows_that_call_at_random_never_spend_more_than_the_ceiling(see
             await pause()
             guard.forget_stored([cast(Artifact, SimpleNamespace(id=id))])
 
-    guards = [
-        CeilingGuard(ceilings, spent, lambda: NOW, MemoryStore(database).tell_open_costs) for _ in range(3)
-    ]
+    windows = [MemoryStore(database).calls for _ in range(3)]
+    guards = [CeilingGuard(ceilings, spent, lambda: NOW, calls.tell_open_costs) for calls in windows]
     await asyncio.gather(*(play(guard) for guard in guards for _ in range(2)))
     await until_still()
     assert sum(paid) > 3, "and there is no room that nobody has"
@@ -214,13 +213,13 @@ async def test_a_call_that_is_stopped_while_other_windows_are_told_of_it_takes_n
     store, told = MemoryStore(MemoryDatabase()), asyncio.Event()
 
     async def tell(ended: Decimal, day: date, running: Decimal) -> Decimal:
-        others = await store.tell_open_costs(ended, day, running)
+        others = await store.calls.tell_open_costs(ended, day, running)
         if running:
             told.set()
             await asyncio.Event().wait()  # the answer of the server is late
         return others
 
-    guard = CeilingGuard(Ceilings(day=FORECAST), store.spent, lambda: NOW, tell)
+    guard = CeilingGuard(Ceilings(day=FORECAST), store.calls.spent, lambda: NOW, tell)
     admission = asyncio.create_task(guard.admit(asked(), ArtifactId(new_uuid()), [FORECAST]))
     await told.wait()
     admission.cancel()

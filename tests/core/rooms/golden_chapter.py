@@ -155,7 +155,7 @@ class GoldenChapter:
 
     async def _step(self, session: SessionHandle, name: str) -> None:
         await session.wait_idle()
-        artifacts = await self._store.artifacts(session.id)
+        artifacts = await self._store.calls.artifacts(session.id)
         calls = sum(len(step.asked) for step in self.steps)
         commits = sum(len(step.commits) for step in self.steps)
         self.steps.append(

@@ -82,18 +82,18 @@ async def test_a_session_that_is_written_while_it_is_read_is_exported_as_of_one_
     async with chapter(store) as session:
 
         class Busy(Wrapped):
-            """A store under which a prompt is played while it is read."""
+            """Calls under which a prompt is played while they are read."""
 
             reads = 0
 
             async def artifacts(self, *_: object) -> Any:
-                found = await store.artifacts(session.id)
+                found = await self._inner.artifacts(session.id)
                 self.reads += 1
                 if self.reads < 3:
                     await play(session, 1)
                 return found
 
-        body = await read_body(Busy(store), session.id)  # type: ignore[arg-type]  # only what is read of it
+        body = await read_body(Wrapped(store, calls=Busy(store.calls)), session.id)
         assert body.session.prompt_index == 2
         assert len(body.events) == 4
         assert len(body.artifacts) == 3

@@ -45,7 +45,7 @@ async def test_what_a_summary_asks_for_while_its_chapter_is_closed_waits_for_the
     await closing
     assert is_summary(model.calls[-1]), "no model is called for a chapter that is closed"
     assert not session.background.is_running
-    drawn = (await store.requests(session.id))[-1]
+    drawn = (await store.calls.requests(session.id))[-1]
     assert (drawn.kind, drawn.attempts) == (RequestKind.EXTRACTION, 0)
 
 

@@ -47,7 +47,7 @@ async def test_a_test_call_is_on_record_with_what_went_out_and_what_came_back(st
         assert request.state is RequestState.DONE
         assert (artifact.agent_id, artifact.prompt_version, artifact.error_code) == (1, TEST_VERSION, None)
         assert artifact.output_ref is not None
-        texts = await store.contents(session.id, [artifact.input_ref, artifact.output_ref])
+        texts = await store.calls.contents(session.id, [artifact.input_ref, artifact.output_ref])
         assert all(texts.values())
         parts = from_json(to_json(await read_body(store, session.id))).contents
         assert TEST_PROMPT in [part.text for part in parts]

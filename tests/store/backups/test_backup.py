@@ -46,7 +46,7 @@ async def everything(store: PostgresStore) -> object:
     """Return all that a store tells of its chapters."""
     listed = await store.sessions()
     return listed, [
-        (await store.load(line.id), await store.log(line.id), await store.artifacts(line.id))
+        (await store.load(line.id), await store.log(line.id), await store.calls.artifacts(line.id))
         for line in listed
     ]
 

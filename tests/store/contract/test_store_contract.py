@@ -119,19 +119,19 @@ async def test_everything_a_commit_can_bring_comes_back(
     assert snapshot.draft_count == 1
     assert await store.log(session.id) == list(changes.events)
     assert await store.drafts(session.id) == [draft]
-    assert await store.requests(session.id) == [*changes.requests, failed]
+    assert await store.calls.requests(session.id) == [*changes.requests, failed]
     for kind in RequestKind:
         of_kind = [one for one in (*changes.requests, failed) if one.kind is kind]
-        assert await store.requests(session.id, kind=kind) == of_kind
-    assert await store.artifacts(session.id) == list(changes.artifacts)
-    assert await store.artifacts(session.id, request_id=failed.id) == []
-    assert await store.artifacts(session.id, kind=RequestKind.REPLY) == list(changes.artifacts)
-    assert await store.artifacts(session.id, kind=RequestKind.HEARTBEAT) == []
+        assert await store.calls.requests(session.id, kind=kind) == of_kind
+    assert await store.calls.artifacts(session.id) == list(changes.artifacts)
+    assert await store.calls.artifacts(session.id, request_id=failed.id) == []
+    assert await store.calls.artifacts(session.id, kind=RequestKind.REPLY) == list(changes.artifacts)
+    assert await store.calls.artifacts(session.id, kind=RequestKind.HEARTBEAT) == []
     asked = changes.artifacts[0].input_hash
-    assert await store.artifacts(session.id, input_hash=asked) == list(changes.artifacts)
-    assert await store.artifacts(session.id, input_hash=asked[::-1]) == []
+    assert await store.calls.artifacts(session.id, input_hash=asked) == list(changes.artifacts)
+    assert await store.calls.artifacts(session.id, input_hash=asked[::-1]) == []
     texts = {content.hash: content.text for content in changes.contents}
-    assert await store.contents(session.id, [*texts, "0" * 64]) == texts
+    assert await store.calls.contents(session.id, [*texts, "0" * 64]) == texts
 
 
 async def test_the_snapshot_in_memory_and_the_stored_one_agree(
@@ -160,7 +160,7 @@ async def test_a_request_is_replaced_by_its_id_and_keeps_its_birth(
     later = NOW + timedelta(hours=1)
     tried = replace(asked, state=RequestState.PROCESSING, attempts=2, created_at=later, updated_at=later)
     await store.commit(Changes(session_id=session.id, requests=(tried,)), lease)
-    assert await store.requests(session.id) == [replace(tried, created_at=NOW)]
+    assert await store.calls.requests(session.id) == [replace(tried, created_at=NOW)]
 
 
 async def test_a_commit_sent_again_stores_the_same(
@@ -172,7 +172,7 @@ async def test_a_commit_sent_again_stores_the_same(
     await store.commit(changes, lease)
     await store.commit(changes, lease)
     assert await store.log(session.id) == list(changes.events)
-    assert len(await store.artifacts(session.id)) == 1
+    assert len(await store.calls.artifacts(session.id)) == 1
 
 
 async def test_a_whole_chapter_is_imported_at_once(
@@ -198,7 +198,7 @@ async def test_a_whole_chapter_is_imported_at_once(
     )
     await store.create(whole)
     assert (await store.load(new_id)).recent == whole.events
-    assert await store.artifacts(new_id) == list(whole.artifacts)
+    assert await store.calls.artifacts(new_id) == list(whole.artifacts)
 
 
 async def test_what_is_not_there_is_an_error(store: SessionStore) -> None:
@@ -293,7 +293,7 @@ async def test_purging_takes_all_of_one_chapter_and_nothing_else(
     await store.purge(session.id)
     assert [line.id for line in await store.sessions()] == [other.id]
     assert await store.sessions(is_archived=True) == []
-    for rows in (store.log, store.canon, store.drafts, store.requests, store.artifacts):
+    for rows in (store.log, store.canon, store.drafts, store.calls.requests, store.calls.artifacts):
         assert await rows(session.id) == []
         assert await rows(other.id) != []
 

@@ -34,7 +34,7 @@ class MemoryDatabase:
     open_costs: dict[int, Decimal] = field(default_factory=dict)
     open_running: dict[int, Decimal] = field(default_factory=dict)
     open_on: dict[int, date] = field(default_factory=dict)
-    """What each window tells the others, by the identity of its store; the first has all of it."""
+    """What each window tells the others, by the identity of its calls; the first has all of it."""
     library: MemoryLibrary = field(init=False)
 
     def __post_init__(self) -> None:

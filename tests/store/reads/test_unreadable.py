@@ -95,7 +95,7 @@ async def test_an_unreadable_part_of_a_chapter_is_told_with_the_chapter_it_is_in
     raw.execute("ALTER TABLE llm_request DROP CONSTRAINT ck_llm_request_times")
     raw.execute("UPDATE llm_request SET retry_after = %s", [FAR])
     with pytest.raises(StorageError, match=f"chapter {session.id} cannot be read"):
-        await store.requests(session.id)
+        await store.calls.requests(session.id)
     assert len(await store.log(session.id)) == 2
     await store.aclose()
 

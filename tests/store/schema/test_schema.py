@@ -265,9 +265,9 @@ async def test_calls_that_were_stored_before_costs_were_are_of_unknown_cost(empt
         raw.execute(_CALL)
     store = await open_store(empty_url)
     [session] = await store.sessions()
-    [artifact] = await store.artifacts(session.id)
+    [artifact] = await store.calls.artifacts(session.id)
     assert (artifact.cost, artifact.usage.input_tokens) == (None, 10)
-    assert await store.spent(session.id) == (await store.load(session.id)).spent == 0
+    assert await store.calls.spent(session.id) == (await store.load(session.id)).spent == 0
     await store.aclose()
 
 
@@ -279,7 +279,7 @@ async def test_every_attempt_of_before_counts_and_a_dead_reply_has_failed(empty_
             raw.execute(_DEAD.replace("KIND", kind))
     store = await open_store(empty_url)
     [session] = await store.sessions()
-    requests = [one for one in await store.requests(session.id) if one.has_failed]
+    requests = [one for one in await store.calls.requests(session.id) if one.has_failed]
     assert {one.kind.value: one.state.value for one in requests} == {
         "reply": "failed",
         "afterthought": "dead",

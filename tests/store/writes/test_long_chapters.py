@@ -67,7 +67,7 @@ async def test_a_long_chapter_has_ten_minutes_to_be_stored_and_a_new_one_the_usu
     session, changes = long_chapter()
     await store.create(changes)
     assert timeouts(noted) == [("INSERT", "20s"), ("INSERT", "10min")]
-    assert len(await store.contents_after(session.id, "", most=2_000)) == 1_500
+    assert len(await store.calls.contents_after(session.id, "", most=2_000)) == 1_500
     await store.create(chapters.creation(chapters.new_session()))
     assert timeouts(noted)[-1] == ("INSERT", "20s"), "it was for that one alone"
 

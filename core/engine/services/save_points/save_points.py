@@ -257,7 +257,7 @@ class SavePoints:
         body = with_readings(body, events, done, session.updated_at)
         # Other requests and provenance stay with the session that made the calls.
         drafts = [replace(draft, request_id=None) for draft in drafts]
-        copies = await copies_of_lore(self._store, point.session_id, content.lore)
+        copies = await copies_of_lore(self._store.calls, point.session_id, content.lore)
         return replace(
             body,
             prompt_blocks=content.prompt_blocks,

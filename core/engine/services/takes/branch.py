@@ -46,7 +46,7 @@ async def read_branch(store: SessionStore, session_id: SessionId, at: int, now: 
             readings, history = await bank_of(store, before.session)
             body = branch_at(before, events, blocks, at, now, history)
             body = with_readings(body, events, readings, now)
-            return replace(body, contents=await copies_of_lore(store, session_id, before.lore))
+            return replace(body, contents=await copies_of_lore(store.calls, session_id, before.lore))
     raise changes_too_fast("stored")
 
 

@@ -51,7 +51,7 @@ class Chapters:
     """The calls of several chapters, listed as they were played last."""
 
     def __init__(self, calls: dict[SessionId, list[Artifact]], listed: Sequence[SessionSummary] = ()) -> None:
-        self._calls = calls
+        self.calls, self._calls = self, calls
         self._listed = listed
 
     async def sessions(self) -> Sequence[SessionSummary]:

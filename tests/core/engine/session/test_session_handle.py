@@ -80,7 +80,7 @@ async def test_the_headless_play_tries_a_call_that_fails_in_passing_three_more_t
         with pytest.raises(StoryEngineError, match="run the same command") as stopped:
             await player.play()
     assert stopped.value.code is ErrorCode.LLM_SERVER_ERROR
-    assert len(await room.store.artifacts(room.store.snapshot.session.id)) == before + 4
+    assert len(await room.store.calls.artifacts(room.store.snapshot.session.id)) == before + 4
 
 
 async def test_the_headless_play_stops_at_once_where_the_last_summary_cannot_go_well() -> None:
@@ -89,7 +89,7 @@ async def test_the_headless_play_stops_at_once_where_the_last_summary_cannot_go_
     async with room.opened() as session:
         with pytest.raises(StoryEngineError, match="refused the key"):
             await ScriptPlayer(session, parse_chapter_script(SCRIPT), lambda _: None).play()
-    assert len(await room.store.artifacts(room.store.snapshot.session.id)) == 4
+    assert len(await room.store.calls.artifacts(room.store.snapshot.session.id)) == 4
 
 
 async def test_a_new_session_is_stored_under_the_id_that_is_returned() -> None:
