@@ -8,12 +8,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import URL, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy import URL
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from core.domain.errors import SessionLockedError
 from core.domain.ids import SessionId
-from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
@@ -24,24 +23,24 @@ from core.storage.session_store import BrokenRule, Lease, WriterInfo
 from core.storage.snapshot import Snapshot
 from db.bank.bank_store import PostgresBank
 from db.calls import PostgresCalls
+from db.chapters import PostgresChapters
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
-from db.errors import DEADLINE, LOAD, PATIENCE, SAVE, guarded
+from db.errors import LOAD, SAVE, guarded
 from db.library.library_store import PostgresLibrary
 from db.pool import Pool
 from db.queue import PostgresQueue
 from db.reads import queries as reads
-from db.reads.chapter_lists import last_replies_of, lore_replies_of, read_sessions, story_mark_of
+from db.reads.chapter_lists import last_replies_of, lore_replies_of, story_mark_of
 from db.reads.streamed import LARGE_ROWS, SMALL_ROWS
 from db.rows import mapping
 from db.save_points import PostgresSavePoints
 from db.schema.broken_rules import queries_of_rules
 from db.schema.migrate import upgrade
-from db.tables import NARRATIVE_DRAFT, SESSION
+from db.tables import NARRATIVE_DRAFT
 from db.transactions import Transactions
 from db.writes import commit_statement as writes
 from db.writes.change_listener import follow_session
-from db.writes.commit_connection import CommitConnection, send_long
-from db.writes.purge import purge_session
+from db.writes.commit_connection import CommitConnection
 from db.writes.unstored import UnstoredCommits
 from db.writes.writer_lock import WriterLease, WriterLocks, holder_now
 
@@ -74,22 +73,9 @@ class PostgresStore:
         self._locks: Final = WriterLocks(url, self.queue)
         self.library: Final = PostgresLibrary(self._database)
         self.bank: Final = PostgresBank(self._database, url)
+        self.chapters: Final = PostgresChapters(url, self._database, self._commit_connection, self._unstored)
         self.calls: Final = PostgresCalls(self._database, self._commit_connection)
         self.save_points: Final = PostgresSavePoints(self._database)
-
-    async def create(self, changes: Changes) -> None:
-        """Store a new session with everything in `changes`, also for an import."""
-        while not await self._stores_new(changes):
-            pass  # another session of the same script was stored at the same moment
-
-    async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
-        """Find a script's session, or store this one; see `SessionStore.find_or_create`."""
-        if changes.session is None or not changes.session.script_key:
-            raise ValueError("only a session of a script can be found")
-        while (known := await self.find_script(changes.session.script_key)) is None:
-            if await self._stores_new(changes, is_only_open=True):
-                return changes.session_id, True
-        return known, False
 
     async def commit(self, changes: Changes, lease: Lease) -> None:
         """Make `changes` true in one transaction; see `SessionStore.commit`."""
@@ -134,38 +120,6 @@ class PostgresStore:
         """Return complete blocks, in order; see `SessionStore.blocks`."""
         query = reads.blocks_after(session_id, after, ordinal)
         return await self._database.mapped(session_id, query, mapping.to_block, LARGE_ROWS)
-
-    async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
-        """Return the chapter list, last played first."""
-        return await self._database.read(
-            lambda connection: read_sessions(connection, is_archived=is_archived)
-        )
-
-    async def find_script(self, script_key: str) -> SessionId | None:
-        """Return the newest session, not archived, that a chapter script with this key made."""
-        query = select(SESSION.c.id).where(
-            SESSION.c.script_key == script_key, SESSION.c.script_key != "", SESSION.c.archived_at.is_(None)
-        )
-        rows = await self._database.rows(query.order_by(SESSION.c.script_run.desc()).limit(1))
-        return SessionId(rows[0].id) if rows else None
-
-    async def archive(self, session_id: SessionId, at: datetime | None) -> None:
-        """Archive a session at that time, or restore it (None)."""
-
-        async def work(connection: AsyncConnection) -> None:
-            statement = update(SESSION).where(SESSION.c.id == session_id).values(archived_at=at)
-            if (await connection.execute(statement.returning(SESSION.c.id))).one_or_none() is None:
-                raise reads.missing()
-            await connection.execute(writes.notice_to(session_id))
-
-        await self._database.change(work)
-
-    async def purge(self, session_id: SessionId) -> None:
-        """Delete an archived session and all below it; refuse one that is not archived, or is written in."""
-        await self._database.change(
-            lambda connection: purge_session(connection, session_id), seconds=PATIENCE
-        )
-        await self._unstored.forget(session_id)
 
     async def revisions(self, session_id: SessionId) -> Sequence[MemoryBlock]:
         """Return the complete blocks that are not canon, in order."""
@@ -242,11 +196,3 @@ class PostgresStore:
 
     def _epochs(self) -> Mapping[SessionId, int]:
         return {lease.session_id: lease.epoch for lease in self._locks.held}
-
-    async def _stores_new(self, changes: Changes, *, is_only_open: bool = False) -> bool:
-        seconds = writes.deadline_of(changes)
-        async with guarded(SAVE, seconds=seconds):
-            creation = writes.creation(changes, is_only_open=is_only_open)
-            is_long, once = seconds > DEADLINE, self._commit_connection.send_once
-            count, *_ = await (send_long(self._url, creation) if is_long else once(creation))
-        return bool(count)

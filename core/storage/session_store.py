@@ -12,7 +12,6 @@ from typing import Final, Protocol
 
 from core.domain.errors import SessionLockedError
 from core.domain.ids import SessionId
-from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
@@ -21,6 +20,7 @@ from core.domain.story.reply_uses import LoreUse
 from core.storage.bank_store import BankStore
 from core.storage.call_store import CallStore
 from core.storage.changes import Changes
+from core.storage.chapter_store import ChapterStore
 from core.storage.library_store import LibraryStore
 from core.storage.queue_store import QueueStore
 from core.storage.save_point_store import SavePointStore
@@ -99,21 +99,16 @@ class SessionStore(Protocol):
         """The memory banks of chapters."""
 
     @property
+    def chapters(self) -> ChapterStore:
+        """The list of chapters."""
+
+    @property
     def calls(self) -> CallStore:
         """Requests and their calls, with texts and costs."""
 
     @property
     def save_points(self) -> SavePointStore:
         """Points to which chapters can be restored."""
-
-    async def create(self, changes: Changes) -> None:
-        """Store a new session; `changes.session` and `changes.tab1` are required."""
-
-    async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
-        """Return the newest session, not archived, of the script of `changes.session`, else store that.
-
-        The second value is whether it was stored. Concurrent calls create one session only.
-        """
 
     async def commit(self, changes: Changes, lease: Lease) -> None:
         """Store `changes` in one transaction, and notify followers of the session.
@@ -161,18 +156,6 @@ class SessionStore(Protocol):
 
     async def revisions(self, session_id: SessionId) -> Sequence[MemoryBlock]:
         """Return the complete blocks that are not canon, by their places and revisions."""
-
-    async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
-        """Return the chapter list, last played first."""
-
-    async def find_script(self, script_key: str) -> SessionId | None:
-        """Return the newest session, not archived, of the chapter script with this key."""
-
-    async def archive(self, session_id: SessionId, at: datetime | None) -> None:
-        """Archive a session at that time, or restore it (None)."""
-
-    async def purge(self, session_id: SessionId) -> None:
-        """Delete an archived session with all its data; raise StorageError for one that is not archived."""
 
     async def log(self, session_id: SessionId, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
         """Return every take of prompts `first` to `last`, in order; 0 are the lines before the first."""

@@ -231,7 +231,7 @@ async def create(store: SessionStore, chunk_size: int = 7) -> SessionId:
     made = moves.new_session(utc_now(), session_id=SessionId(new_uuid()))
     assert made.session is not None
     limits = replace(made.session.limits, chunk_size=chunk_size)
-    await store.create(replace(made, session=replace(made.session, limits=limits)))
+    await store.chapters.create(replace(made, session=replace(made.session, limits=limits)))
     return made.session_id
 
 

@@ -95,7 +95,7 @@ class RandomSetting:
         made = new_session(utc_now(), session_id=SessionId(new_uuid()), carried=carried)
         assert made.session is not None
         limits = Limits(chunk_size=self.chunk)
-        await self.store.create(replace(made, session=replace(made.session, limits=limits)))
+        await self.store.chapters.create(replace(made, session=replace(made.session, limits=limits)))
         self.session = await self.engine.open(made.session_id)
         everyone = self.ledger.cast
         profiles = random_profiles(self.draw, everyone)

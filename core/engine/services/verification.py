@@ -70,7 +70,7 @@ class Verification:
 
     async def _listed(self) -> list[SessionSummary]:
         """Return every chapter, the archived ones too, oldest first."""
-        both = [await self._store.sessions(is_archived=is_archived) for is_archived in (False, True)]
+        both = [await self._store.chapters.listed(is_archived=is_archived) for is_archived in (False, True)]
         return sorted((one for listed in both for one in listed), key=lambda one: one.id)
 
     async def _of_chapter(self, session_id: SessionId) -> Sequence[str]:

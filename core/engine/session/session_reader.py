@@ -55,7 +55,7 @@ async def find_last_duration(
     store: SessionStore, session_id: SessionId, agent_id: int, model: str
 ) -> float | None:
     """Return `last_duration` of this session, else of the last played one that has it; raise StorageError."""
-    others = [one.id for one in await store.sessions() if one.is_readable and one.id != session_id]
+    others = [one.id for one in await store.chapters.listed() if one.is_readable and one.id != session_id]
     for one in (session_id, *others[:MAX_SESSIONS_SCANNED]):
         calls = await store.calls.artifacts(one, agent_id=agent_id, newest=NEWEST)
         if len(calls) == NEWEST:

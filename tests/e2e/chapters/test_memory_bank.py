@@ -40,7 +40,7 @@ class Kept:
 async def _kept(url: str) -> Kept:
     store = await open_store(url)
     try:
-        session_id = (await store.sessions())[0].id
+        session_id = (await store.chapters.listed())[0].id
         requests = await store.calls.requests(session_id, kind=RequestKind.EXTRACTION)
         return Kept(await store.bank.items(session_id), await store.log(session_id), requests)
     finally:

@@ -91,7 +91,7 @@ async def test_its_record_is_stored_shown_and_goes_into_exports_and_out_of_them(
         read = from_json(written)
         assert artifact in read.artifacts
         copy = as_new_session(read, SessionId(new_uuid()))
-        await store.create(copy)
+        await store.chapters.create(copy)
         assert len(await store.calls.artifacts(copy.session_id)) == len(read.artifacts)
 
 

@@ -317,11 +317,11 @@ async def test_a_slot_whose_story_was_tampered_with_is_refused_and_nothing_is_ma
         kept = await slots_of(store).keep(session.id, "Whole")
         session_id = session.id
     tamper(url, statement)
-    before = [summary.id for summary in await store.sessions()]
+    before = [summary.id for summary in await store.chapters.listed()]
     with pytest.raises(SavePointDamagedError) as refused:
         await slots_of(store).restore(session_id, kept.number)
     assert "nothing was changed" in refused.value.message
-    assert [summary.id for summary in await store.sessions()] == before
+    assert [summary.id for summary in await store.chapters.listed()] == before
 
 
 async def test_a_slot_that_an_earlier_program_took_holds_though_only_its_content_was_hashed_then(

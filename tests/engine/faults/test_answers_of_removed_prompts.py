@@ -141,7 +141,7 @@ async def kept_over_a_restore(
             await lease.aclose()
         else:
             session = chapters.new_session(slots=(Slot.RED, Slot.ORANGE))
-            await store.create(chapters.creation(session))
+            await store.chapters.create(chapters.creation(session))
         await backup(url, folder / "b.dump")
         changes = answered(make(session), "0.25")
         if not has_request:  # as where a call is stored before its request is settled

@@ -81,7 +81,7 @@ async def test_an_export_carries_the_text_of_memory(store: PostgresStore) -> Non
         await play(session, 1)
     body = from_json(to_json(await read_body(store, session.id)))
     copy = SessionId(new_uuid())
-    await store.create(as_new_session(body, copy))
+    await store.chapters.create(as_new_session(body, copy))
     for mine, other in zip(await store.blocks(session.id), await store.blocks(copy), strict=True):
         assert (mine.json_text, list(mine.payload)) == (other.json_text, list(other.payload))
 

@@ -99,7 +99,7 @@ async def test_test_calls_are_exported_and_imported_as_they_are(store: PostgresS
         await record_test_call(session, scripted(failing(RequestKind.REPLY, Fault.RATE_LIMITED)))
         document = to_json(await read_body(store, session.id))
     copy = SessionId(new_uuid())
-    await store.create(as_new_session(from_json(document), copy))
+    await store.chapters.create(as_new_session(from_json(document), copy))
     async with window(store, None, copy) as imported:
         states = [request.state for request, _ in await stored_tests(imported)]
         assert states == [RequestState.DONE, RequestState.CANCELLED]

@@ -14,7 +14,7 @@ from tests.store.servers import cloned, give_back
 OpenWindow = Callable[[], Awaitable[SessionStore]]
 Database = str | MemoryDatabase
 """The URL of a database on PostgreSQL, or one in memory."""
-ALONE = {f"test_{name}_contract" for name in ("costs", "library", "pause", "proposals", "rates", "store")}
+ALONE = {f"test_{name}_contract" for name in ("chapters", "costs", "library", "pause", "proposals", "rates")}
 """Files whose tests read what belongs to no chapter: each test has a database of its own."""
 
 

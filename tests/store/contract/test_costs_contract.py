@@ -72,7 +72,7 @@ async def test_a_call_of_a_copy_is_counted_once_in_what_all_chapters_cost(
     copy = SessionId(new_uuid())
     body = await read_records(store, await store.load(session.id))
     texts = await store.calls.contents_after(session.id, "", most=100)
-    await store.create(as_new_session(replace(body, contents=tuple(texts)), copy))
+    await store.chapters.create(as_new_session(replace(body, contents=tuple(texts)), copy))
     spent = Decimal("0.311500000000000001")
     assert await store.calls.spent(session.id) == await store.calls.spent(copy) == spent
     assert await store.calls.spent() == await store.calls.spent(since=chapters.NOW) == spent

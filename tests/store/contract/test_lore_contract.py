@@ -39,7 +39,7 @@ HARBOUR, GUILD = (
 
 async def test_lorebooks_are_replaced_whole_and_their_copies_stay(store: SessionStore) -> None:
     session = chapters.new_session()
-    await store.create(replace(chapters.creation(session), lore=(HARBOUR,), contents=TEXTS[:1]))
+    await store.chapters.create(replace(chapters.creation(session), lore=(HARBOUR,), contents=TEXTS[:1]))
     assert (await store.load(session.id)).lore == (HARBOUR,)
     lease = await chapters.taken(store, session.id)
     steps = ((HARBOUR, GUILD), (GUILD, HARBOUR), (replace(GUILD, label=EVERYONE),), (), (HARBOUR,))

@@ -7,13 +7,11 @@ triggers, what another program does) is not in it.
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import SessionId
-from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
@@ -24,6 +22,7 @@ from core.storage.session_store import BrokenRule, Lease, WriterInfo
 from core.storage.snapshot import Snapshot, full_deltas_from
 from tests.store.in_memory.memory_bank import MemoryBank
 from tests.store.in_memory.memory_calls import MemoryCalls
+from tests.store.in_memory.memory_chapters import MemoryChapters
 from tests.store.in_memory.memory_database import MemoryDatabase, give_way
 from tests.store.in_memory.memory_queue import MemoryQueue
 from tests.store.in_memory.memory_rows import MemoryLease as MemoryLease
@@ -40,23 +39,12 @@ class MemoryStore:
         self.bank = MemoryBank(
             self.database.sessions, self.library, partial(self.database.notify, of_bank=True)
         )
+        self.chapters = MemoryChapters(self.database)
         self.calls = MemoryCalls(self.database)
         self.save_points = MemorySavePoints(self.database)
         self.is_closed = False
         self._leases: list[MemoryLease] = []
         self.queue = MemoryQueue(self.database.queue, self.database.sessions)
-
-    async def create(self, changes: Changes) -> None:
-        await give_way()
-        self.database.create(changes)
-
-    async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
-        if changes.session is None or not changes.session.script_key:
-            raise ValueError("only a session of a script can be found")
-        known = await self.find_script(changes.session.script_key)
-        if known is None:
-            self.database.create(changes)
-        return known or changes.session_id, known is None
 
     async def keep(self, changes: Changes, epoch: int, since: datetime, *after: Changes) -> None:
         """Keep nothing: what is in memory is gone with the program."""
@@ -111,35 +99,6 @@ class MemoryStore:
         rows = await self.database.found(session_id)
         past = rows.blocks.keys() - set(rows.canon_blocks.values())
         return sorted((rows.blocks[id] for id in past), key=lambda block: (block.place, block.revision))
-
-    async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
-        await give_way()
-        listed = [rows.summary for rows in self.database.sessions.values()]
-        listed = [one for one in listed if is_archived == (one.archived_at is not None)]
-        return sorted(listed, key=lambda one: (one.updated_at, one.id), reverse=True)
-
-    async def find_script(self, script_key: str) -> SessionId | None:
-        await give_way()
-        runs = [rows for rows in self.database.runs(script_key) if rows.session.archived_at is None]
-        return runs[-1].session.id if runs else None
-
-    async def archive(self, session_id: SessionId, at: datetime | None) -> None:
-        rows = await self.database.rows(session_id)
-        rows.session = replace(rows.session, archived_at=at)
-        self.database.notify(session_id)
-
-    async def purge(self, session_id: SessionId) -> None:
-        rows = await self.database.rows(session_id)
-        if rows.writer is not None:
-            raise SessionLockedError("Another window has this chapter open; close it there, then delete it.")
-        if rows.session.archived_at is None:
-            raise StorageError(
-                ErrorCode.STORAGE_SAVE_FAILED,
-                "Only an archived chapter is deleted; archive it first.",
-                is_transient=False,
-            )
-        del self.database.sessions[session_id]
-        self.database.notify(session_id)
 
     async def log(self, session_id: SessionId, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
         end = float("inf") if last is None else last

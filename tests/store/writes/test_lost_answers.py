@@ -91,7 +91,7 @@ async def test_a_change_that_the_server_undoes_after_a_deadlock_is_made_once_the
     store: PostgresStore, url: str, raw: psycopg.Connection
 ) -> None:
     session = chapters.new_session()
-    await store.create(chapters.creation(session))
+    await store.chapters.create(chapters.creation(session))
     both = sorted((fact(number, session_id=session.id) for number in (1, 2)), key=lambda item: item.id)
     await store.bank.put(both)
     is_ours = False

@@ -139,7 +139,7 @@ async def test_calls_that_no_lease_was_held_for_are_stored_alone_by_the_first_wr
         changes = turn(session)
         asked = replace(changes.requests[0], attempts=0)
         lock = chapters.lock_block(session)
-        await store.create(replace(chapters.creation(session), blocks=(lock,), requests=(asked,)))
+        await store.chapters.create(replace(chapters.creation(session), blocks=(lock,), requests=(asked,)))
         await store.keep(changes, NO_EPOCH, session.updated_at)
         lease = await taken(store, session.id)
         assert lease.epoch == 1
@@ -370,8 +370,8 @@ async def test_a_chapter_that_is_deleted_for_good_leaves_no_file(url: str, tmp_p
         await fail(store, turn(session), lease)
         await lease.aclose()
         assert len(files(tmp_path)) == 1
-        await store.archive(session.id, chapters.NOW)
-        await store.purge(session.id)
+        await store.chapters.archive(session.id, chapters.NOW)
+        await store.chapters.purge(session.id)
         assert not files(tmp_path)
 
 

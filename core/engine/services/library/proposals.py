@@ -47,7 +47,7 @@ class ProposalLibrary:
             found.setdefault(one.character_id, []).append(one)
         titles: dict[SessionId | None, str] = {}
         if found:
-            titles = {one.id: one.title for one in await self._sessions.sessions()}
+            titles = {one.id: one.title for one in await self._sessions.chapters.listed()}
         return [
             Offered(one, character, not fits(character, one), titles.get(one.session_id, ""))
             for character in await self._store.characters()

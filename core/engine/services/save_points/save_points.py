@@ -153,7 +153,7 @@ class SavePoints:
         body = replace(body, condensed=still_condensed(known, body.blocks))
         await self.create(session_id, f"before save slot {number} was restored", spared=number)
         fresh = SessionId(new_uuid())
-        await self._store.create(as_new_session(body, fresh, begins_work=True))
+        await self._store.chapters.create(as_new_session(body, fresh, begins_work=True))
         return fresh
 
     async def damages(self, session_id: SessionId) -> Sequence[str]:

@@ -88,7 +88,7 @@ async def test_another_name_of_a_character_is_known_to_itself_alone() -> None:
     store = MemoryStore()
     session = chapters.new_session(keeps_bank=True, names={RED: "Kara", ORANGE: "Bea"})
     known = Tab1Inputs(world="Ice.", profiles={RED: Profile(aliases=("Nightjar",))})
-    await store.create(chapters.creation(session, known))
+    await store.chapters.create(chapters.creation(session, known))
     # Without a take it counts before anything is played.
     song = replace(fact(1, session_id=session.id), take=None, text="They sing of the Nightjar.")
     await store.bank.put([song])
