@@ -72,7 +72,7 @@ class Engine(SessionCatalog):
         super().__init__(store, choices, label=label, clock=clock)
         rules, self._play = rules or CallRules(), play or PlaySettings()
         self._switch = QueueSwitch()
-        self._bank = BankReader(store, most_items=self._most_recalled, fades_at=self._fades_at)
+        self._bank = BankReader(store.bank, most_items=self._most_recalled, fades_at=self._fades_at)
         self._lanes = lanes or {}
         for name, lane in self._lanes.items():
             lane.share(name, store.queue)

@@ -105,12 +105,12 @@ class SessionHandle(OpenSession):
 
     async def lock(self) -> RequestId:
         """Lock tab 1 and begin the first summary."""
-        paused = await paused_in_library(self._store, self.snapshot, self._clock())
+        paused = await paused_in_library(self._store.library, self.snapshot, self._clock())
         return await self._ask(lambda snapshot: commands.lock(snapshot, self._clock(), paused))
 
     async def paused(self) -> frozenset[Slot]:
         """Return the slots that would be away if the chapter were locked now: paused in the library."""
-        paused = await paused_in_library(self._store, self.snapshot, self._clock())
+        paused = await paused_in_library(self._store.library, self.snapshot, self._clock())
         return slots_of(self.snapshot.tab1, paused) & frozenset(self.snapshot.session.slots)
 
     async def submit_prompt(

@@ -51,6 +51,10 @@ def window(
     return way, guard
 
 
+def told_in(database: MemoryDatabase) -> list[Decimal]:
+    return [ended + running for ended, running, _ in database.open_costs.values()]
+
+
 async def test_two_calls_that_are_checked_at_once_cannot_pass_a_ceiling_together(tmp_path: Path) -> None:
     async def spent(*_: object, **__: object) -> Decimal:
         await asyncio.sleep(0)  # the other one goes on
@@ -83,7 +87,7 @@ async def test_a_call_that_runs_in_another_window_counts_until_it_is_stored(tmp_
     await asyncio.wait({running})
     await until_still()
     assert (await call(second, asked(other))).error is None
-    assert list(database.open_costs.values()) == [0, FORECAST]
+    assert told_in(database) == [0, FORECAST]
     await guard.aclose()
     await of_second.aclose()
 
@@ -93,7 +97,7 @@ async def test_a_call_counts_in_other_windows_no_longer_once_it_is_stored(tmp_pa
     first, guard = window(database, ceilings, tmp_path)
     guard.forget_stored((await call(first)).call_records.artifacts)
     await until_still()
-    assert list(database.open_costs.values()) == [0]
+    assert told_in(database) == [0]
 
 
 async def test_a_refused_call_takes_no_room_in_other_windows(tmp_path: Path) -> None:
@@ -101,7 +105,7 @@ async def test_a_refused_call_takes_no_room_in_other_windows(tmp_path: Path) -> 
     first, _ = window(database, ceilings, tmp_path)
     assert (await call(first)).error is not None
     await until_still()
-    assert list(database.open_costs.values()) == [0]
+    assert told_in(database) == [0]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -145,7 +149,7 @@ async def test_windows_that_call_at_random_never_spend_more_than_the_ceiling(see
     await asyncio.gather(*(play(guard) for guard in guards for _ in range(2)))
     await until_still()
     assert sum(paid) > 3, "and there is no room that nobody has"
-    assert set(database.open_costs.values()) == {0}
+    assert {*told_in(database)} == {0}
 
 
 @pytest.mark.parametrize("steps", [(TextDelta("I nod."), answer(Usage())), (TextDelta("I "), OSError())])
@@ -224,4 +228,4 @@ async def test_a_call_that_is_stopped_while_other_windows_are_told_of_it_takes_n
     await told.wait()
     admission.cancel()
     await until_still()
-    assert list(store.database.open_costs.values()) == [0]
+    assert told_in(store.database) == [0]

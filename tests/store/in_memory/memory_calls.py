@@ -65,15 +65,10 @@ class MemoryCalls:
 
     async def tell_open_costs(self, ended: Decimal, day: date, running: Decimal = FREE) -> Decimal:
         await give_way()
-        database, me = self.database, id(self)
-        database.open_costs[me], database.open_running[me] = ended + running, running
-        database.open_on[me] = day
-        others = {window: of == day for window, of in database.open_on.items() if window != me}
-        told = (
-            (database.open_costs if is_of_today else database.open_running)[window]
-            for window, is_of_today in others.items()
-        )
-        return sum(told, FREE)
+        told, me = self.database.open_costs, id(self)
+        told[me] = ended, running, day
+        others = [amounts for window, amounts in told.items() if window != me]
+        return sum((running + (ended if on == day else FREE) for ended, running, on in others), FREE)
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         contents = (await self.database.found(session_id)).contents

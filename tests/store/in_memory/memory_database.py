@@ -31,10 +31,8 @@ class MemoryDatabase:
     sessions: dict[SessionId, Rows] = field(default_factory=dict)
     followers: list[tuple[SessionId, asyncio.Event, set[SessionId]]] = field(default_factory=list)
     queue: SharedQueue = field(default_factory=SharedQueue)
-    open_costs: dict[int, Decimal] = field(default_factory=dict)
-    open_running: dict[int, Decimal] = field(default_factory=dict)
-    open_on: dict[int, date] = field(default_factory=dict)
-    """What each window tells the others, by the identity of its calls; the first has all of it."""
+    open_costs: dict[int, tuple[Decimal, Decimal, date]] = field(default_factory=dict)
+    """What each window tells the others, by the identity of its calls: ended, running, and the day."""
     library: MemoryLibrary = field(init=False)
 
     def __post_init__(self) -> None:

@@ -166,7 +166,6 @@ class MemoryStore:
     async def aclose(self) -> None:
         self.is_closed = True
         self.database.open_costs.pop(id(self.calls), None)
-        self.database.open_on.pop(id(self.calls), None)
         for lease in self._leases:
             await lease.aclose()
 

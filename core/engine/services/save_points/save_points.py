@@ -250,7 +250,7 @@ class SavePoints:
             branched_at=session.prompt_index,
             updated_at=self._clock(),
         )
-        readings, history = await bank_of(self._store, session)
+        readings, history = await bank_of(self._store.bank, session)
         kept = (content.tab1, content.secrets, events, blocks, content.statuses)
         body = beginning_of(session, *kept, items=history, until=point.taken_at)
         done = [one for one in readings if one.updated_at <= point.taken_at]

@@ -116,7 +116,7 @@ async def test_a_chapter_without_a_bank_asks_no_bank_and_has_the_same_replies(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scene = keeping(is_kept=False, makes_vectors=True)
-    monkeypatch.delattr(scene.store, "bank")
+    monkeypatch.setattr(scene.store, "bank", None)
     async with scene.opened() as session:
         await play(session, *OLD, "Where did you put the brass key?")
         assert await section_of(session) == ""
@@ -357,7 +357,7 @@ async def neighbours_of(
     await settled(session)
     calls = FakeCalls(session)
     [request, *_] = await embeddings(session)
-    builder, bank = ContextBuilder(scene.choices), BankReader(scene.store)
+    builder, bank = ContextBuilder(scene.choices), BankReader(scene.store.bank)
     job = Job(session.snapshot, builder, calls, scene.store, calls.save, bank)
     assert isinstance(request, BackgroundRequest)
     return Neighbours(job, request, await earlier_bank(job, audience), taken_out), calls
