@@ -45,10 +45,7 @@ class PostgresCalls:
         input_hash: str | None = None,
         newest: int | None = None,
     ) -> Sequence[Artifact]:
-        """Return the artifacts of a session, of one request, one agent or one kind of request, oldest first.
-
-        `input_hash` is that of their input; `newest` is how many at most, those that came last.
-        """
+        """Return the artifacts of a session, or some of them, oldest first; see `CallStore.artifacts`."""
         wanted = {"request_id": request_id, "agent_id": agent_id, "input_hash": input_hash}
         are_wanted = (LLM_ARTIFACT.c[name] == value for name, value in wanted.items() if value is not None)
         query = reads.rows_of(LLM_ARTIFACT, session_id).where(*are_wanted)

@@ -81,7 +81,7 @@ class Lease(Protocol):
 
 
 class SessionStore(Protocol):
-    """Durable storage of sessions.
+    """Durable storage of sessions: their story and their writers here, all else in parts.
 
     Every method raises `StorageError` when the database cannot be reached or refuses.
     """

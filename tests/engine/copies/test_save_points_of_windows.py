@@ -27,9 +27,8 @@ async def test_save_slots_that_two_windows_name_at_once_are_both_kept(store: Pos
     session_id = await playable(store)
     for slot in await store.save_points.listed(session_id):
         await store.save_points.delete(slot)
-    await SavePoints(Wrapped(store, save_points=Slow(store.save_points)), utc_now).keep(
-        session_id, "Of this window"
-    )
+    slow = Wrapped(store, save_points=Slow(store.save_points))
+    await SavePoints(slow, utc_now).keep(session_id, "Of this window")
     labels = [slot.label for slot in await store.save_points.listed(session_id)]
     assert labels == ["Of the other window", "Of this window"]
 
@@ -47,8 +46,7 @@ async def test_a_save_slot_that_another_window_replaces_before_the_deletion_is_n
 
     session_id = await playable(store)
     slot = await SavePoints(store, utc_now).keep(session_id, "Mine")
+    late = Wrapped(store, save_points=Late(store.save_points))
     with pytest.raises(ChangedElsewhereError):
-        await SavePoints(Wrapped(store, save_points=Late(store.save_points)), utc_now).drop(
-            session_id, slot.number
-        )
+        await SavePoints(late, utc_now).drop(session_id, slot.number)
     assert [one.sha256 for one in await store.save_points.listed(session_id) if one.is_named] == ["0" * 64]

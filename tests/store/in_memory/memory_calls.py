@@ -55,13 +55,8 @@ class MemoryCalls:
         await give_way()
         chosen = [rows for id, rows in self.database.sessions.items() if session_id in (None, id)]
         artifacts = {artifact.id: artifact for rows in chosen for artifact in rows.artifacts.values()}
-        return total_cost(
-            [
-                artifact
-                for artifact in artifacts.values()
-                if artifact.id not in but_for and (since is None or artifact.created_at >= since)
-            ]
-        )
+        others = [artifact for artifact in artifacts.values() if artifact.id not in but_for]
+        return total_cost([artifact for artifact in others if since is None or artifact.created_at >= since])
 
     async def tell_open_costs(self, ended: Decimal, day: date, running: Decimal = FREE) -> Decimal:
         await give_way()
