@@ -41,7 +41,7 @@ async def at_hand() -> tuple[ProposalLibrary, MemoryLibrary, LibraryCharacter, l
     await store.put_character(character)
     made = offers(character)
     store.add_proposals(made)
-    return ProposalLibrary(sessions, lambda: NOW), store, character, made
+    return ProposalLibrary(sessions.library, sessions.chapters, lambda: NOW), store, character, made
 
 
 async def now(store: MemoryLibrary) -> LibraryCharacter:
