@@ -1,56 +1,48 @@
 """`SessionStore` on PostgreSQL (design 4, 6 and 11)."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final
 
-from sqlalchemy import URL, Select, delete, func, select, update
-from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy import URL
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from core.domain.errors import ChangedElsewhereError, SessionLockedError
-from core.domain.ids import ArtifactId, RequestId, SessionId
-from core.domain.requests.cost import FREE
-from core.domain.requests.request import Artifact, Content, Request
-from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionSummary
+from core.domain.errors import SessionLockedError
+from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.domain.story.reply_uses import LoreUse
-from core.domain.story.save_point import SavePoint
 from core.storage.changes import Changes
 from core.storage.session_store import BrokenRule, Lease, WriterInfo
 from core.storage.snapshot import Snapshot
 from db.bank.bank_store import PostgresBank
+from db.calls import PostgresCalls
+from db.chapters import PostgresChapters
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
-from db.errors import DEADLINE, LOAD, PATIENCE, SAVE, guarded
+from db.errors import LOAD, SAVE, guarded
 from db.library.library_store import PostgresLibrary
 from db.pool import Pool
 from db.queue import PostgresQueue
 from db.reads import queries as reads
-from db.reads.chapter_lists import last_replies_of, lore_replies_of, read_sessions, spent_by, story_mark_of
-from db.reads.streamed import LARGE_ROWS, SMALL_ROWS, in_parts
+from db.reads.chapter_lists import last_replies_of, lore_replies_of, story_mark_of
+from db.reads.streamed import LARGE_ROWS, SMALL_ROWS
 from db.rows import mapping
+from db.save_points import PostgresSavePoints
 from db.schema.broken_rules import queries_of_rules
 from db.schema.migrate import upgrade
-from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SAVE_SLOT, SESSION
+from db.tables import NARRATIVE_DRAFT
 from db.transactions import Transactions
 from db.writes import commit_statement as writes
 from db.writes.change_listener import follow_session
-from db.writes.commit_connection import CommitConnection, send_long
-from db.writes.open_costs import tell_open_costs
-from db.writes.purge import purge_session
+from db.writes.commit_connection import CommitConnection
 from db.writes.unstored import UnstoredCommits
 from db.writes.writer_lock import WriterLease, WriterLocks, holder_now
-
-T = TypeVar("T")
 
 
 async def open_store(url: str, unstored: Path | None = None) -> "PostgresStore":
@@ -81,20 +73,9 @@ class PostgresStore:
         self._locks: Final = WriterLocks(url, self.queue)
         self.library: Final = PostgresLibrary(self._database)
         self.bank: Final = PostgresBank(self._database, url)
-
-    async def create(self, changes: Changes) -> None:
-        """Store a new session with everything in `changes`, also for an import."""
-        while not await self._stores_new(changes):
-            pass  # another session of the same script was stored at the same moment
-
-    async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
-        """Find a script's session, or store this one; see `SessionStore.find_or_create`."""
-        if changes.session is None or not changes.session.script_key:
-            raise ValueError("only a session of a script can be found")
-        while (known := await self.find_script(changes.session.script_key)) is None:
-            if await self._stores_new(changes, is_only_open=True):
-                return changes.session_id, True
-        return known, False
+        self.chapters: Final = PostgresChapters(url, self._database, self._commit_connection, self._unstored)
+        self.calls: Final = PostgresCalls(self._database, self._commit_connection)
+        self.save_points: Final = PostgresSavePoints(self._database)
 
     async def commit(self, changes: Changes, lease: Lease) -> None:
         """Make `changes` true in one transaction; see `SessionStore.commit`."""
@@ -126,59 +107,28 @@ class PostgresStore:
 
     async def load(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
         """Return a consistent snapshot of the session; see `SessionStore.load`."""
-        return await self._of_chapter(session_id, partial(reads.read_snapshot, recent_prompts=recent_prompts))
+        read = partial(reads.read_snapshot, recent_prompts=recent_prompts)
+        return await self._database.of_chapter(session_id, read)
 
     async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
         """Return the memory for model inputs; see `SessionStore.memory`."""
-        return await self._of_chapter(session_id, reads.read_memory)
+        return await self._database.of_chapter(session_id, reads.read_memory)
 
     async def blocks(
         self, session_id: SessionId, *, after: int = -1, ordinal: int = 0
     ) -> Sequence[MemoryBlock]:
         """Return complete blocks, in order; see `SessionStore.blocks`."""
         query = reads.blocks_after(session_id, after, ordinal)
-        return await self._mapped(session_id, query, mapping.to_block, LARGE_ROWS)
-
-    async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
-        """Return the chapter list, last played first."""
-        return await self._database.read(
-            lambda connection: read_sessions(connection, is_archived=is_archived)
-        )
-
-    async def find_script(self, script_key: str) -> SessionId | None:
-        """Return the newest session, not archived, that a chapter script with this key made."""
-        query = select(SESSION.c.id).where(
-            SESSION.c.script_key == script_key, SESSION.c.script_key != "", SESSION.c.archived_at.is_(None)
-        )
-        rows = await self._database.rows(query.order_by(SESSION.c.script_run.desc()).limit(1))
-        return SessionId(rows[0].id) if rows else None
-
-    async def archive(self, session_id: SessionId, at: datetime | None) -> None:
-        """Archive a session at that time, or restore it (None)."""
-
-        async def work(connection: AsyncConnection) -> None:
-            statement = update(SESSION).where(SESSION.c.id == session_id).values(archived_at=at)
-            if (await connection.execute(statement.returning(SESSION.c.id))).one_or_none() is None:
-                raise reads.missing()
-            await connection.execute(writes.notice_to(session_id))
-
-        await self._database.change(work)
-
-    async def purge(self, session_id: SessionId) -> None:
-        """Delete an archived session and all below it; refuse one that is not archived, or is written in."""
-        await self._database.change(
-            lambda connection: purge_session(connection, session_id), seconds=PATIENCE
-        )
-        await self._unstored.forget(session_id)
+        return await self._database.mapped(session_id, query, mapping.to_block, LARGE_ROWS)
 
     async def revisions(self, session_id: SessionId) -> Sequence[MemoryBlock]:
         """Return the complete blocks that are not canon, in order."""
-        return await self._mapped(session_id, reads.revisions_of(session_id), mapping.to_block)
+        return await self._database.mapped(session_id, reads.revisions_of(session_id), mapping.to_block)
 
     async def log(self, session_id: SessionId, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
         """Return every take of prompts `first` to `last`, in order."""
         query = reads.log_between(session_id, first, last)
-        return await self._mapped(session_id, query, mapping.EVENTS.record)
+        return await self._database.mapped(session_id, query, mapping.EVENTS.record)
 
     async def takes(self, session_id: SessionId) -> Sequence[int]:
         """Return the take that is canon at each prompt; see `SessionStore.takes`."""
@@ -189,7 +139,8 @@ class PostgresStore:
     ) -> Sequence[Event]:
         """Return the events that are the story; see `SessionStore.canon`."""
         query = reads.canon_between(session_id, first, last)
-        return await self._mapped(session_id, query, mapping.EVENTS.record, SMALL_ROWS if last is None else 0)
+        at_once = SMALL_ROWS if last is None else 0
+        return await self._database.mapped(session_id, query, mapping.EVENTS.record, at_once)
 
     async def story_mark(self, session_id: SessionId) -> str:
         """Return a mark of the story; see `SessionStore.story_mark`."""
@@ -200,7 +151,7 @@ class PostgresStore:
     ) -> Sequence[Event]:
         """Return the newest events of canon; see `SessionStore.newest_canon`."""
         newest = partial(reads.read_newest_events, max_chars=max_chars, known_to=known_to)
-        return await self._of_chapter(session_id, newest)
+        return await self._database.of_chapter(session_id, newest)
 
     async def last_replies(self, session_id: SessionId) -> Mapping[Slot, tuple[int, datetime]]:
         """Return the newest reply of each character; see `SessionStore.last_replies`."""
@@ -209,71 +160,13 @@ class PostgresStore:
 
     async def lore_uses(self, session_id: SessionId) -> Sequence[LoreUse]:
         """Return the active entries of lorebooks; see `SessionStore.lore_uses`."""
-        replies = await self._mapped(session_id, lore_replies_of(session_id), mapping.to_lore_uses)
+        replies = await self._database.mapped(session_id, lore_replies_of(session_id), mapping.to_lore_uses)
         return tuple(chain.from_iterable(replies))
 
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest version first."""
         query = reads.rows_of(NARRATIVE_DRAFT, session_id).order_by(NARRATIVE_DRAFT.c.version)
-        return await self._mapped(session_id, query, mapping.to_draft)
-
-    async def requests(self, session_id: SessionId, *, kind: RequestKind | None = None) -> Sequence[Request]:
-        """Return every request, or every one of a kind, oldest first, whatever its state."""
-        query = reads.requests_of(session_id, kind).order_by(LLM_REQUEST.c.request_id)
-        return await self._mapped(session_id, query, mapping.to_request, LARGE_ROWS)
-
-    async def artifacts(
-        self,
-        session_id: SessionId,
-        *,
-        request_id: RequestId | None = None,
-        agent_id: int | None = None,
-        kind: RequestKind | None = None,
-        input_hash: str | None = None,
-        newest: int | None = None,
-    ) -> Sequence[Artifact]:
-        """Return the artifacts of a session, of one request, one agent or one kind of request, oldest first.
-
-        `input_hash` is that of their input; `newest` is how many at most, those that came last.
-        """
-        wanted = {"request_id": request_id, "agent_id": agent_id, "input_hash": input_hash}
-        are_wanted = (LLM_ARTIFACT.c[name] == value for name, value in wanted.items() if value is not None)
-        query = reads.rows_of(LLM_ARTIFACT, session_id).where(*are_wanted)
-        query = query.order_by(LLM_ARTIFACT.c.artifact_id.desc())
-        if kind is not None:
-            of_kind = reads.requests_of(session_id, kind).with_only_columns(LLM_REQUEST.c.request_id)
-            query = query.where(LLM_ARTIFACT.c.request_id.in_(of_kind))
-        at_once = LARGE_ROWS if request_id is None and input_hash is None and newest is None else 0
-        newest_first = await self._mapped(session_id, query.limit(newest), mapping.to_artifact, at_once)
-        return newest_first[::-1]
-
-    async def spent(
-        self,
-        session_id: SessionId | None = None,
-        *,
-        since: datetime | None = None,
-        but_for: Collection[ArtifactId] = (),
-    ) -> Decimal:
-        """Return what calls cost together; see `SessionStore.spent`."""
-        [row] = await self._database.rows(spent_by(session_id, since, but_for))
-        return Decimal(row[0])
-
-    async def tell_open_costs(self, ended: Decimal, day: date, running: Decimal = FREE) -> Decimal:
-        """Tell other windows what calls of this one may cost; see `SessionStore.tell_open_costs`."""
-        async with guarded(LOAD):
-            told = partial(tell_open_costs, ended=ended, day=day, running=running)
-            return await self._commit_connection.run(told)
-
-    async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
-        """Return the texts of these hashes; unknown hashes are left out."""
-        query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash == func.any_(list(hashes)))
-        return {row.hash: row.text for row in await self._database.rows(query)}
-
-    async def contents_after(self, session_id: SessionId, hash: str, *, most: int) -> Sequence[Content]:
-        """Return the next contents by their hashes; see `SessionStore.contents_after`."""
-        query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash > hash)
-        rows = await self._database.rows(query.order_by(LLM_CONTENT.c.hash).limit(most))
-        return [Content(row.hash, row.text) for row in rows]
+        return await self._database.mapped(session_id, query, mapping.to_draft)
 
     async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
         """Return the rules that rows break, table by table; see `SessionStore`."""
@@ -289,35 +182,6 @@ class PostgresStore:
             if count
         ]
 
-    async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
-        """Return the save points of a session, by number."""
-        query = reads.rows_of(SAVE_SLOT, session_id).order_by(SAVE_SLOT.c.number)
-        return await self._mapped(session_id, query, mapping.SAVE_POINTS.record)
-
-    async def put_save_point(self, point: SavePoint, *, taken: Iterable[SavePoint]) -> None:
-        """Store a save point in place of an earlier one; see `SessionStore.put_save_point`."""
-        statement = insert(SAVE_SLOT).values(mapping.SAVE_POINTS.values(point))
-        fresh = {item.name: statement.excluded[item.name] for item in SAVE_SLOT.c if not item.primary_key}
-        known = [one.sha256 for one in taken if one.number == point.number]
-        # Its own: what was stored and is sent again, because the answer was lost.
-        is_known = SAVE_SLOT.c.sha256.in_([*known, point.sha256])
-        statement = statement.on_conflict_do_update(
-            index_elements=list(SAVE_SLOT.primary_key), set_=fresh, where=is_known
-        )
-
-        async def work(connection: AsyncConnection) -> None:
-            stored = await connection.execute(statement.returning(SAVE_SLOT.c.number))
-            if stored.one_or_none() is None:
-                raise ChangedElsewhereError
-
-        await self._database.change(work)
-
-    async def delete_save_point(self, point: SavePoint) -> None:
-        """Delete this save point, if it exists; another one with its number stays."""
-        has_its_number = (SAVE_SLOT.c.session_id == point.session_id) & (SAVE_SLOT.c.number == point.number)
-        gone = delete(SAVE_SLOT).where(has_its_number, SAVE_SLOT.c.sha256 == point.sha256)
-        await self._database.change(lambda connection: connection.execute(gone))
-
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:
         """Yield for every commit to this session; see `SessionStore.follow`."""
         return follow_session(self._url, session_id, self.queue)
@@ -332,25 +196,3 @@ class PostgresStore:
 
     def _epochs(self) -> Mapping[SessionId, int]:
         return {lease.session_id: lease.epoch for lease in self._locks.held}
-
-    async def _stores_new(self, changes: Changes, *, is_only_open: bool = False) -> bool:
-        seconds = writes.deadline_of(changes)
-        async with guarded(SAVE, seconds=seconds):
-            creation = writes.creation(changes, is_only_open=is_only_open)
-            is_long, once = seconds > DEADLINE, self._commit_connection.send_once
-            count, *_ = await (send_long(self._url, creation) if is_long else once(creation))
-        return bool(count)
-
-    async def _of_chapter(
-        self, session_id: SessionId, read: Callable[[AsyncConnection, SessionId], Awaitable[T]]
-    ) -> T:
-        with reads.of_chapter(session_id):
-            return await self._database.read(lambda connection: read(connection, session_id))
-
-    async def _mapped(
-        self, session_id: SessionId, query: Select[Any], to_domain: Callable[[Any], T], at_once: int = 0
-    ) -> list[T]:
-        if at_once:  # All rows of a long chapter would hold up a key for some tenths of a second.
-            return await self._of_chapter(session_id, in_parts(query, to_domain, at_once))
-        with reads.of_chapter(session_id):
-            return list(map(to_domain, await self._database.rows(query)))

@@ -10,8 +10,11 @@ from sqlalchemy.exc import DataError, DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.errors import ErrorCode
+from core.domain.ids import SessionId
 from db.errors import DEADLINE, LOAD, SAVE, guarded, is_lost_connection, is_undone
 from db.pool import Pool
+from db.reads import queries as reads
+from db.reads.streamed import in_parts
 
 T = TypeVar("T")
 _TRANSACTION: Final = text("SELECT pg_current_xact_id_if_assigned()::text")
@@ -73,6 +76,22 @@ class Transactions:
 
         async with guarded(code):
             return await self._once_more(run)
+
+    async def of_chapter(
+        self, session_id: SessionId, read: Callable[[AsyncConnection, SessionId], Awaitable[T]]
+    ) -> T:
+        """Run queries of one chapter, which an error about unreadable values names."""
+        with reads.of_chapter(session_id):
+            return await self.read(lambda connection: read(connection, session_id))
+
+    async def mapped(
+        self, session_id: SessionId, query: Select[Any], to_domain: Callable[[Any], T], at_once: int = 0
+    ) -> list[T]:
+        """Return the rows of one query of a chapter as values, read so many at once."""
+        if at_once:  # All rows of a long chapter would hold up a key for some tenths of a second.
+            return await self.of_chapter(session_id, in_parts(query, to_domain, at_once))
+        with reads.of_chapter(session_id):
+            return list(map(to_domain, await self.rows(query)))
 
     async def _is_stored(self, transaction: str) -> bool:
         async with self.pool.connect() as connection:

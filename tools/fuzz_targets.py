@@ -266,7 +266,7 @@ class Importing:
         session_id = SessionId(new_uuid())
         try:
             async with asyncio.timeout(60):
-                await store.create(as_new_session(body, session_id))
+                await store.chapters.create(as_new_session(body, session_id))
                 session = await engine.open(session_id)
                 try:
                     render_all(await session.reads.canon(), session.snapshot.session)

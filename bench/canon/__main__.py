@@ -39,7 +39,7 @@ FEW = 700
 
 
 async def _store(store: PostgresStore, embedder: LocalEmbedder, story: Story) -> float:
-    await store.create(story.changes)
+    await store.chapters.create(story.changes)
     seconds = await embed_items(store, embedder, story.items)
     # A window that plays the chapter has it in the database alone: its objects are not to be searched for
     # garbage while inputs are made.

@@ -138,17 +138,6 @@ class MeaningAlone:
         return getattr(self._bank, name)
 
 
-class MeaningAloneStore:
-    """A store whose bank is asked by meaning alone."""
-
-    def __init__(self, store: SessionStore) -> None:
-        self._store = store
-        self.bank = MeaningAlone(store.bank)
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._store, name)
-
-
 async def embed_items(store: SessionStore, embedder: Embedder, items: Sequence[Item]) -> float:
     """Store the vector of each item; return the seconds that it took."""
     began = perf_counter()
@@ -169,8 +158,8 @@ class Questioner:
     def __init__(self, store: SessionStore, builder: ContextBuilder, embedder: Embedder) -> None:
         self._builder = builder
         self._embedder = embedder
-        self._readers = {way: BankReader(store, longest_wait=SECONDS) for way in BANK_WAYS}
-        alone = MeaningAloneStore(store)
+        self._readers = {way: BankReader(store.bank, longest_wait=SECONDS) for way in BANK_WAYS}
+        alone = MeaningAlone(store.bank)
         reader = BankReader(alone, longest_wait=SECONDS)  # type: ignore[arg-type]  # it hands the rest on
         self._readers[Way.MEANING] = reader
         self._meanings: dict[str, Meaning] = {}

@@ -166,12 +166,12 @@ async def prepare(
     store = await open_store(await asyncio.to_thread(server.acquire))
     try:
         for _ in range(chapters):
-            await store.create(whole(1))
+            await store.chapters.create(whole(1))
         made, stories = told(prompts), Stories(1)
         assert made.session is not None
         session = replace(made.session, keeps_bank=True)
         found = tuple(stories.item(session.id, 1 + number * prompts // items) for number in range(items))
-        await store.create(replace(made, session=session, items=found))
+        await store.chapters.create(replace(made, session=session, items=found))
         return session.id, LastPanel.of(session)
     finally:
         await store.aclose()

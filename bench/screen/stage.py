@@ -116,7 +116,7 @@ async def _fill(server: EmbeddedServer, lengths: list[int]) -> dict[SessionId, L
         made: dict[SessionId, LastPanel | None] = {}
         for length in lengths:
             chapter = whole(length)
-            await store.create(chapter if length else replace(chapter, events=()))
+            await store.chapters.create(chapter if length else replace(chapter, events=()))
             made[chapter.session_id] = None if chapter.session is None else LastPanel.of(chapter.session)
         return made
     finally:

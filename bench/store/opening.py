@@ -56,7 +56,7 @@ async def measure(long_events: int, runs: int, home: Path) -> list[Figure]:
         times: dict[SessionId, list[float]] = {}
         long = long_events // 2
         for made in (whole(50), whole(long), whole(long, TAKES), told(long)):
-            await store.create(made)
+            await store.chapters.create(made)
             times[made.session_id] = []
         for _ in range(runs):
             for session_id, taken in times.items():

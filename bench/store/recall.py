@@ -102,7 +102,7 @@ async def fill(store: PostgresStore, stories: Stories, chapters: int, items: int
         assert made.session is not None
         session = replace(made.session, keeps_bank=True)
         found = tuple(stories.item(session.id, 1 + number * PROMPTS // items) for number in range(items))
-        await store.create(replace(made, session=session, items=found))
+        await store.chapters.create(replace(made, session=session, items=found))
         vectors = [
             ItemVector(
                 session_id=one.session_id,

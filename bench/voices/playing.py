@@ -68,15 +68,16 @@ async def _played(
 ) -> Played:
     snapshot = session.snapshot.session
     events = await session.reads.canon(last=snapshot.prompt_index)
-    artifacts = await store.artifacts(snapshot.id)
-    asked = {request.id for request in await store.requests(snapshot.id) if isinstance(request, ReplyRequest)}
+    artifacts = await store.calls.artifacts(snapshot.id)
+    requests = await store.calls.requests(snapshot.id)
+    asked = {request.id for request in requests if isinstance(request, ReplyRequest)}
     calls = [artifact for artifact in artifacts if artifact.request_id in asked]
     choice = choices[AgentRole.CHARACTER]
     prompt = prompt_for(AgentRole.CHARACTER, choice)
     drafts = await session.reads.drafts()
     narrator = AgentRole.NARRATIVE.agent_id
     parts = [artifact.output_ref or "" for artifact in artifacts if artifact.agent_id == narrator]
-    written = await store.contents(snapshot.id, parts)
+    written = await store.calls.contents(snapshot.id, parts)
     return Played(
         turns=_turns(snapshot, events),
         instructions=tuple(part.text for part in render_prompt(prompt) if part.role != "user"),

@@ -59,18 +59,18 @@ class SessionCatalog:
     async def create(self, *, script_key: str = "", carried: CarryOver = NOTHING_CARRIED) -> SessionId:
         """Store a new session with nothing but the lines that it takes over, and return its id."""
         fresh = self._fresh(script_key, carried)
-        await self._store.create(fresh)
+        await self._store.chapters.create(fresh)
         return fresh.session_id
 
     async def find_or_create(
         self, script_key: str, *, carried: CarryOver = NOTHING_CARRIED
     ) -> tuple[SessionId, bool]:
         """Return the current session of a script, created if missing, and whether it is new."""
-        return await self._store.find_or_create(self._fresh(script_key, carried))
+        return await self._store.chapters.find_or_create(self._fresh(script_key, carried))
 
     async def find_script(self, script_key: str) -> SessionId | None:
         """Return the current session of a script, or None."""
-        return await self._store.find_script(script_key)
+        return await self._store.chapters.find_script(script_key)
 
     def _fresh(self, script_key: str, carried: CarryOver) -> Changes:
         session_id = SessionId(new_uuid())
@@ -78,7 +78,7 @@ class SessionCatalog:
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""
-        return await self._store.sessions(is_archived=is_archived)
+        return await self._store.chapters.listed(is_archived=is_archived)
 
     async def archive(self, session_id: SessionId) -> None:
         """Archive a session; it can be restored.
@@ -86,15 +86,15 @@ class SessionCatalog:
         Raises SessionLockedError when it is open; use its `SessionHandle` for one that is open here.
         """
         async with self._leases.short(session_id, written_elsewhere):
-            await self._store.archive(session_id, self._clock())
+            await self._store.chapters.archive(session_id, self._clock())
 
     async def restore(self, session_id: SessionId) -> None:
         """Restore an archived session."""
-        await self._store.archive(session_id, None)
+        await self._store.chapters.archive(session_id, None)
 
     async def purge(self, session_id: SessionId) -> None:
         """Delete an archived session permanently."""
-        await self._store.purge(session_id)
+        await self._store.chapters.purge(session_id)
 
     async def retitle(self, session_id: SessionId, title: str) -> None:
         """Retitle a session; raise SessionLockedError when it is open in another window."""
@@ -112,8 +112,8 @@ class SessionCatalog:
         session = replace(made.session or body.session, script_key=script_key)
         made = replace(made, session=replace(session, title=title or session.title))
         if script_key:
-            return (await self._store.find_or_create(made))[0]
-        await self._store.create(made)
+            return (await self._store.chapters.find_or_create(made))[0]
+        await self._store.chapters.create(made)
         return made.session_id
 
     def verification(self, progress: Callable[[str], None]) -> "Verification":
@@ -181,7 +181,7 @@ class SessionCatalog:
         made = as_new_session(body, SessionId(new_uuid()))
         try:
             if (mark := body.book) is None:
-                await self._store.create(made)
+                await self._store.chapters.create(made)
             else:
                 books = self.library.books
                 await books.store_chapter(made, mark.title, mark.author, mark.description)

@@ -72,13 +72,13 @@ class Engine(SessionCatalog):
         super().__init__(store, choices, label=label, clock=clock)
         rules, self._play = rules or CallRules(), play or PlaySettings()
         self._switch = QueueSwitch()
-        self._bank = BankReader(store, most_items=self._most_recalled, fades_at=self._fades_at)
+        self._bank = BankReader(store.bank, most_items=self._most_recalled, fades_at=self._fades_at)
         self._lanes = lanes or {}
         for name, lane in self._lanes.items():
             lane.share(name, store.queue)
         self.queue = QueueControl(store.queue, self._switch, choices, clock, self.closed, self._wake_lane)
-        limits, tell = rules.ceilings, store.tell_open_costs
-        self._guard = CeilingGuard(limits, store.spent, clock, tell) if limits else None
+        limits, tell = rules.ceilings, store.calls.tell_open_costs
+        self._guard = CeilingGuard(limits, store.calls.spent, clock, tell) if limits else None
         self._gateway = ModelGateway(
             provider,
             choices,

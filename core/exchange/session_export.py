@@ -189,11 +189,11 @@ def changes_too_fast(undone: str) -> StorageError:
 async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
     body = await read_records(store, snapshot)
     session_id = snapshot.session.id
-    inputs = await store.contents(session_id, {artifact.input_ref for artifact in body.artifacts})
+    inputs = await store.calls.contents(session_id, {artifact.input_ref for artifact in body.artifacts})
     parts = {part for manifest in inputs.values() for _, _, part in json.loads(manifest)}
     outputs = {artifact.output_ref for artifact in body.artifacts if artifact.output_ref}
     copies = {one.copy_hash for one in body.lore}
-    contents = {**inputs, **await store.contents(session_id, parts | outputs | copies)}
+    contents = {**inputs, **await store.calls.contents(session_id, parts | outputs | copies)}
     return replace(body, contents=tuple(Content(hash, text) for hash, text in sorted(contents.items())))
 
 
@@ -216,8 +216,8 @@ async def read_records(store: SessionStore, snapshot: Snapshot) -> SessionBody:
         revisions=tuple(await store.revisions(session_id)) if has_changed else (),
         drafts=tuple(await store.drafts(session_id)),
         # Calls first: a request that is stored and done meanwhile would be missing to its call.
-        artifacts=tuple(await store.artifacts(session_id)),
-        requests=tuple(await store.requests(session_id)),
+        artifacts=tuple(await store.calls.artifacts(session_id)),
+        requests=tuple(await store.calls.requests(session_id)),
         items=tuple(await store.bank.history(session_id)),
         accesses=tuple((await store.bank.accesses(session_id)).values()),
     )

@@ -36,9 +36,9 @@ class Ceilings:
 
 
 Spent = Callable[..., Awaitable[Decimal]]
-"""Sums the stored costs; see `SessionStore.spent`."""
+"""Sums the stored costs; see `CallStore.spent`."""
 TellOthers = Callable[[Decimal, date, Decimal], Awaitable[Decimal]]
-"""Exchanges what calls may cost that are not stored yet; see `SessionStore.tell_open_costs`."""
+"""Exchanges what calls may cost that are not stored yet; see `CallStore.tell_open_costs`."""
 
 
 async def no_others(*_: object) -> Decimal:

@@ -4,29 +4,26 @@ All writes to a session are `Changes` values: each holds everything that follows
 store applies it in one transaction or not at all (design 6).
 """
 
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import datetime
 from typing import Final, Protocol
 
 from core.domain.errors import SessionLockedError
-from core.domain.ids import ArtifactId, RequestId, SessionId
-from core.domain.requests.cost import FREE
-from core.domain.requests.request import Artifact, Content, Request
-from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionSummary
+from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.domain.story.reply_uses import LoreUse
-from core.domain.story.save_point import SavePoint
 from core.storage.bank_store import BankStore
+from core.storage.call_store import CallStore
 from core.storage.changes import Changes
+from core.storage.chapter_store import ChapterStore
 from core.storage.library_store import LibraryStore
 from core.storage.queue_store import QueueStore
+from core.storage.save_point_store import SavePointStore
 from core.storage.snapshot import Snapshot
 
 NO_EPOCH: Final = 0
@@ -84,7 +81,7 @@ class Lease(Protocol):
 
 
 class SessionStore(Protocol):
-    """Durable storage of sessions.
+    """Durable storage of sessions: their story and their writers here, all else in parts.
 
     Every method raises `StorageError` when the database cannot be reached or refuses.
     """
@@ -101,14 +98,17 @@ class SessionStore(Protocol):
     def bank(self) -> BankStore:
         """The memory banks of chapters."""
 
-    async def create(self, changes: Changes) -> None:
-        """Store a new session; `changes.session` and `changes.tab1` are required."""
+    @property
+    def chapters(self) -> ChapterStore:
+        """The list of chapters."""
 
-    async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
-        """Return the newest session, not archived, of the script of `changes.session`, else store that.
+    @property
+    def calls(self) -> CallStore:
+        """Requests and their calls, with texts and costs."""
 
-        The second value is whether it was stored. Concurrent calls create one session only.
-        """
+    @property
+    def save_points(self) -> SavePointStore:
+        """Points to which chapters can be restored."""
 
     async def commit(self, changes: Changes, lease: Lease) -> None:
         """Store `changes` in one transaction, and notify followers of the session.
@@ -157,18 +157,6 @@ class SessionStore(Protocol):
     async def revisions(self, session_id: SessionId) -> Sequence[MemoryBlock]:
         """Return the complete blocks that are not canon, by their places and revisions."""
 
-    async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
-        """Return the chapter list, last played first."""
-
-    async def find_script(self, script_key: str) -> SessionId | None:
-        """Return the newest session, not archived, of the chapter script with this key."""
-
-    async def archive(self, session_id: SessionId, at: datetime | None) -> None:
-        """Archive a session at that time, or restore it (None)."""
-
-    async def purge(self, session_id: SessionId) -> None:
-        """Delete an archived session with all its data; raise StorageError for one that is not archived."""
-
     async def log(self, session_id: SessionId, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
         """Return every take of prompts `first` to `last`, in order; 0 are the lines before the first."""
 
@@ -203,66 +191,11 @@ class SessionStore(Protocol):
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest version first."""
 
-    async def requests(self, session_id: SessionId, *, kind: RequestKind | None = None) -> Sequence[Request]:
-        """Return every request, or every one of a kind, oldest first, whatever its state."""
-
-    async def artifacts(
-        self,
-        session_id: SessionId,
-        *,
-        request_id: RequestId | None = None,
-        agent_id: int | None = None,
-        kind: RequestKind | None = None,
-        input_hash: str | None = None,
-        newest: int | None = None,
-    ) -> Sequence[Artifact]:
-        """Return the artifacts of a session, of one request, one agent or one kind of request, oldest first.
-
-        `input_hash` limits them to those of one input. `newest` limits them to that many, the last ones.
-        """
-
-    async def spent(
-        self,
-        session_id: SessionId | None = None,
-        *,
-        since: datetime | None = None,
-        but_for: Collection[ArtifactId] = (),
-    ) -> Decimal:
-        """Return what calls cost together as far as it is known, in US dollars.
-
-        Those of one session, or of all; from a time on; without the ones in `but_for`.
-        """
-
-    async def tell_open_costs(self, ended: Decimal, day: date, running: Decimal = FREE) -> Decimal:
-        """Tell other windows what calls of this one may cost that are not stored yet; return theirs together.
-
-        Those that have ended count on this day alone, those that run on any: they may end on the next one.
-        They count until the next amounts, or until this window ends in any way.
-        """
-
-    async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
-        """Return the texts of these hashes."""
-
-    async def contents_after(self, session_id: SessionId, hash: str, *, most: int) -> Sequence[Content]:
-        """Return at most that many of the contents of a session that follow `hash`, by their hashes."""
-
     async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
         """Return the rules of the tables that rows of this session break; None means what is of no session.
 
         The database keeps them, unless it was changed past its rules or its files are damaged.
         """
-
-    async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
-        """Return the save points of a session, by number."""
-
-    async def put_save_point(self, point: SavePoint, *, taken: Iterable[SavePoint]) -> None:
-        """Store a save point in place of an earlier one with its number. Needs no writer's lock.
-
-        Raises ChangedElsewhereError where the number has another one by now than the caller knows, `taken`.
-        """
-
-    async def delete_save_point(self, point: SavePoint) -> None:
-        """Delete this save point, if it exists; another one with its number stays."""
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:
         """Yield after commits to this session by any window; concurrent ones are coalesced.

@@ -37,7 +37,7 @@ async def played(store: PostgresStore, *, keeps_bank: bool = True) -> SessionId:
 async def read_in(store: PostgresStore, session_id: SessionId) -> list[PromptRange | None]:
     """Open a chapter, wait until it is read, and return the parts for which a model was asked now."""
     # A window begins to read as it opens.
-    before = {one.id for one in await store.artifacts(session_id)}
+    before = {one.id for one in await store.calls.artifacts(session_id)}
     async with window(store, scripted(scan(facts=[fact()]), REPLIES), session_id) as session:
         await read(session)
         parts = {one.id: one.prompts for one in await extractions(session)}
@@ -130,7 +130,7 @@ async def test_a_branch_of_a_chapter_without_a_bank_asks_nothing_about_readings(
         sent.clear()
         branched = await engine.branch(source, 7)
         asked.append(sum("llm_request.kind = " in one for one in sent))
-        assert bool(await store.requests(branched)) is keeps_bank
+        assert bool(await store.calls.requests(branched)) is keeps_bank
     assert asked == [0, 1]
 
 

@@ -231,7 +231,7 @@ async def create(store: SessionStore, chunk_size: int = 7) -> SessionId:
     made = moves.new_session(utc_now(), session_id=SessionId(new_uuid()))
     assert made.session is not None
     limits = replace(made.session.limits, chunk_size=chunk_size)
-    await store.create(replace(made, session=replace(made.session, limits=limits)))
+    await store.chapters.create(replace(made, session=replace(made.session, limits=limits)))
     return made.session_id
 
 
@@ -304,10 +304,11 @@ def _end(url: str, which: LiteralString) -> None:
 
 
 class Wrapped:
-    """A store that is another one but for what a test changes."""
+    """A store, or a part of one, that is another one but for what a test changes."""
 
-    def __init__(self, inner: SessionStore) -> None:
+    def __init__(self, inner: Any, **changed: object) -> None:
         self._inner = inner
+        vars(self).update(changed)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

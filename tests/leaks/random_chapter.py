@@ -260,7 +260,7 @@ class RandomChapter(RandomSetting):
         await self.session.aclose()
         body = from_json(to_json(await read_body(self.store, self.session.id)))
         fresh = SessionId(new_uuid())
-        await self.store.create(as_new_session(body, fresh))
+        await self.store.chapters.create(as_new_session(body, fresh))
         await self._go_on_in(fresh)
 
     async def _go_on_in(self, session_id: SessionId) -> None:

@@ -30,7 +30,8 @@ from tests.leaks.canaries import (
 )
 from tests.leaks.lore import GROUPS, attach_books, random_profiles, seen_by
 from tests.leaks.windows import OpenStore, Window
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryStore
 
 CHUNK = 3
 CHOICES = defaults_for("scripted")
@@ -94,7 +95,7 @@ class RandomSetting:
         made = new_session(utc_now(), session_id=SessionId(new_uuid()), carried=carried)
         assert made.session is not None
         limits = Limits(chunk_size=self.chunk)
-        await self.store.create(replace(made, session=replace(made.session, limits=limits)))
+        await self.store.chapters.create(replace(made, session=replace(made.session, limits=limits)))
         self.session = await self.engine.open(made.session_id)
         everyone = self.ledger.cast
         profiles = random_profiles(self.draw, everyone)

@@ -182,7 +182,7 @@ def turn(session: Session, text: str = "And then?", answer: str = "I walk on.") 
 async def locked_session(store: SessionStore, label: str = "test", **values: object) -> tuple[Session, Lease]:
     """Create a session, take it, and lock its tab 1."""
     session = new_session(**values)
-    await store.create(creation(session))
+    await store.chapters.create(creation(session))
     lease = await taken(store, session.id, label)
     session = replace(session, state=SessionState.ACTIVE, tab1_locked=True)
     await store.commit(Changes(session_id=session.id, session=session, blocks=(lock_block(session),)), lease)

@@ -34,13 +34,13 @@ async def test_a_commit_that_breaks_a_rule_leaves_nothing(
     assert caught.value.code is ErrorCode.STORAGE_SAVE_FAILED
     assert caught.value.__cause__ is not None
     assert await store.load(session.id) == before
-    assert await store.requests(session.id) == []
+    assert await store.calls.requests(session.id) == []
     await store.commit(changes, lease)
 
 
 async def test_the_last_words_on_tab1_may_come_with_the_lock(store: PostgresStore) -> None:
     session = chapters.new_session()
-    await store.create(chapters.creation(session))
+    await store.chapters.create(chapters.creation(session))
     lease = await chapters.taken(store, session.id)
     session = replace(session, state=SessionState.ACTIVE, tab1_locked=True)
     last = Tab1Inputs(world="at last", chapter="Dawn")
@@ -54,7 +54,7 @@ async def test_the_last_words_on_tab1_may_come_with_the_lock(store: PostgresStor
 async def test_an_id_is_never_reused(store: PostgresStore, locked: tuple[Session, Lease]) -> None:
     session, _ = locked
     with pytest.raises(StorageError) as caught:
-        await store.create(chapters.creation(chapters.new_session(id=session.id)))
+        await store.chapters.create(chapters.creation(chapters.new_session(id=session.id)))
     assert not caught.value.is_transient
     assert (await store.load(session.id)).session == session
 
@@ -77,13 +77,13 @@ async def test_a_script_that_is_started_over_many_times_at_once_makes_as_many_se
     url: str, raw: psycopg.Connection
 ) -> None:
     stores = [await open_store(url) for _ in range(4)]
-    wanted = [chapters.new_session(script_key="ember") for _ in range(12)]
+    wanted = [chapters.creation(chapters.new_session(script_key="ember")) for _ in range(12)]
     await asyncio.gather(
-        *(stores[number % 4].create(chapters.creation(session)) for number, session in enumerate(wanted))
+        *(stores[number % 4].chapters.create(changes) for number, changes in enumerate(wanted))
     )
     runs = raw.execute("SELECT script_run, id FROM session ORDER BY script_run").fetchall()
     assert [run for run, _ in runs] == list(range(1, 13))
-    assert await stores[0].find_script("ember") == runs[-1][1]
+    assert await stores[0].chapters.find_script("ember") == runs[-1][1]
     for opened in stores:
         await opened.aclose()
 
@@ -103,10 +103,10 @@ async def test_a_connection_that_was_made_while_the_server_took_no_writes_is_giv
         await store.commit(chapters.turn(session), lease)
     assert refused.value.is_transient
     with pytest.raises(StorageError, match="read-only"):
-        await store.archive(session.id, NOW)
+        await store.chapters.archive(session.id, NOW)
     raw.execute(sql.SQL("ALTER DATABASE {} RESET default_transaction_read_only").format(name))
     await store.commit(chapters.turn(session), lease)
-    await store.archive(session.id, NOW)
+    await store.chapters.archive(session.id, NOW)
 
 
 def test_what_replies_say_of_lore_is_read_without_their_texts() -> None:

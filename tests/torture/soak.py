@@ -150,7 +150,7 @@ async def _held(session: SessionHandle, store: PostgresStore, url: str) -> Held:
     Two reads at once open all that the pool keeps: play may need its second connection late, or never.
     """
     await session.wait_idle()
-    await asyncio.gather(store.sessions(), store.sessions())
+    await asyncio.gather(store.chapters.listed(), store.chapters.listed())
     await asyncio.sleep(A_MOMENT)
     gc.collect()
     with psycopg.connect(plain_url(url)) as connection:

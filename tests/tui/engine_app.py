@@ -35,7 +35,8 @@ from db.store import open_store
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.shell.app import StoryEngineApp
 from tests.core.values.sessions import waiting
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryStore
 from tests.store.servers import cloned
 from tests.tui.frames import rendered
 

@@ -8,14 +8,16 @@ from core.domain.errors import IllegalCommandError
 from core.domain.ids import CharacterId
 from core.domain.session.session import PAUSED, Session, Tab1Inputs
 from core.domain.slot import Slot
-from core.storage.session_store import SessionStore
+from core.storage.library_store import LibraryStore
 from core.storage.snapshot import Snapshot
 
 
-async def paused_in_library(store: SessionStore, snapshot: Snapshot, now: datetime) -> frozenset[CharacterId]:
+async def paused_in_library(
+    library: LibraryStore, snapshot: Snapshot, now: datetime
+) -> frozenset[CharacterId]:
     """Return those characters that the chapter took which are paused now; asks only if it took any."""
     taken = {profile.character_id for profile in snapshot.tab1.profiles.values()} - {None}
-    kept = await store.library.characters() if taken else ()
+    kept = await library.characters() if taken else ()
     return frozenset(one.id for one in kept if one.id in taken and one.is_paused_at(now))
 
 

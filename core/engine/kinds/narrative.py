@@ -19,8 +19,8 @@ from core.engine.kinds.base import Job, KindHandler
 from core.engine.kinds.outcome import Failed, NarrativeMade
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult
+from core.storage.bank_store import BankStore
 from core.storage.changes import Changes
-from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 from core.text.analysis.repeated_sentences import sentences_of, without_repeated_sentences
 from core.text.delimiters import names_section
@@ -46,7 +46,7 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
         session = job.snapshot.session
         events = await job.store.canon(session.id)
         blocks = await job.store.blocks(session.id)
-        quotes = await kept_quotes(job.store, session)
+        quotes = await kept_quotes(job.store.bank, session)
         knowledge = job.snapshot.chapter_known_to(request.viewpoint, blocks, events, quotes)
         plan = job.builder.plan_narrative(knowledge, session.definition, session.target_words)
         if not plan:
@@ -105,11 +105,11 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
         return any(draft.request_id == request.id for draft in changes.drafts)
 
 
-async def kept_quotes(store: SessionStore, session: Session) -> Sequence[Item]:
+async def kept_quotes(bank: BankStore, session: Session) -> Sequence[Item]:
     """Return the quotes of a chapter that the GM made, confirmed or pinned; none without a memory bank."""
     if not session.keeps_bank:
         return ()
-    quotes = await store.bank.items(session.id, kinds=(ItemKind.QUOTE,))
+    quotes = await bank.items(session.id, kinds=(ItemKind.QUOTE,))
     return [quote for quote in quotes if quote.is_kept]
 
 

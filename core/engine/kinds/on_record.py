@@ -11,7 +11,7 @@ from core.domain.requests.request import Artifact, Request
 from core.domain.session.session import Session
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult, input_hash, model_request
-from core.storage.session_store import SessionStore
+from core.storage.call_store import CallStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class AnswersOnRecord:
     before.
     """
 
-    _store: SessionStore
+    _calls: CallStore
     _request: Request
     _chapters: tuple[SessionId, ...] = ()
     used: list[Artifact] = field(default_factory=list)
@@ -58,9 +58,9 @@ class AnswersOnRecord:
         asked = input_hash(model_request(context, choice))
         made: list[Artifact] = []
         for chapter in self._chapters:
-            made += await self._store.artifacts(chapter, kind=request.kind, input_hash=asked)
+            made += await self._calls.artifacts(chapter, kind=request.kind, input_hash=asked)
         if not self._chapters:
-            made += await self._store.artifacts(request.session_id, request_id=request.id, input_hash=asked)
+            made += await self._calls.artifacts(request.session_id, request_id=request.id, input_hash=asked)
         return await self._newest(made)
 
     async def accepted(self, context: Context, choice: ModelConfig) -> EarlierAnswer | None:
@@ -73,7 +73,7 @@ class AnswersOnRecord:
             if call.error_code is ErrorCode.STORAGE_SAVE_FAILED:
                 return None
             if call.output_ref is not None and call.error_code in (None, ErrorCode.LLM_INVALID_JSON):
-                texts = await self._store.contents(call.session_id, [call.output_ref])
+                texts = await self._calls.contents(call.session_id, [call.output_ref])
                 self.used.append(call)
                 text, is_accepted = texts[call.output_ref], call.error_code is None
                 return EarlierAnswer(text, call.model, call.finish_reason, is_accepted)

@@ -38,7 +38,6 @@ from core.domain.story.event import Event
 from core.domain.story.transcript import in_order
 from core.engine.recall.asking import Meaning, RecallRequest, meaning_of, query_of, scopes_of
 from core.storage.bank_store import MOST_NAMES, BankStore, ItemsForInput, Sheets
-from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 from core.text.analysis.trigrams import FEWEST_LETTERS, nearest
 
@@ -53,7 +52,7 @@ NOT_IN_TIME: Final = "The memory bank (it did not answer in time)"
 class BankReader:
     """Reads the memory bank for inputs."""
 
-    _store: SessionStore
+    _bank: BankStore
     _: KW_ONLY
     longest_wait: float | None = None
     """Seconds that an input waits for the bank; None for the default."""
@@ -84,8 +83,8 @@ class BankReader:
             return ChapterBank()
         limit = self.most_items(slot)
         if asked is None or not limit:
-            chapters = await chapters_of(self._store, snapshot)
-            read = await self._store.bank.items_for_input(sheets_of(chapters, slot), None)
+            chapters = await chapters_of(self._bank, snapshot)
+            read = await self._bank.items_for_input(sheets_of(chapters, slot), None)
         else:
             chapters, read = await self._recalled(snapshot, slot, asked, limit)
         by_id = {chapter.session_id: chapter for chapter in chapters}
@@ -96,7 +95,7 @@ class BankReader:
         outdated = {line.item.id for line in lines if line.about is slot} - newest
         is_book = len(chapters) > 1
         ids = [one.item.id for one in read.found if one.item.session_id != session.id] if is_book else []
-        outdated |= await replaced_in_book(self._store, chapters, Audience.of((slot,)), session, ids)
+        outdated |= await replaced_in_book(self._bank, chapters, Audience.of((slot,)), session, ids)
         recalled: list[Recalled] = []
         chapter, chapter_id = chapters[-1], session.id
         for item, strength, words, similarity, count in read.found:
@@ -114,8 +113,8 @@ class BankReader:
         """Whether the chapter or an earlier one has items: in an empty bank nothing is looked for."""
         session_id = snapshot.session.id
         if session_id not in self._filled:
-            chapters = await chapters_of(self._store, snapshot)
-            if not await self._store.bank.has_items([one.session_id for one in chapters]):
+            chapters = await chapters_of(self._bank, snapshot)
+            if not await self._bank.has_items([one.session_id for one in chapters]):
                 return False
             self._filled.add(session_id)
         return True
@@ -130,10 +129,10 @@ class BankReader:
         """
         events = in_order(snapshot.events_known_to(slot))
         cast = (name for _, name in snapshot.session.roster)
-        own, bank = snapshot.cast[slot], self._store.bank
+        own, bank = snapshot.cast[slot], self._bank
         async with asyncio.TaskGroup() as reading:
             meaning = reading.create_task(self._meaning_of(asked, events))
-            chapters = await chapters_of(self._store, snapshot)
+            chapters = await chapters_of(self._bank, snapshot)
             scopes = scopes_of(chapters, slot, asked.recent_from)
             names = reading.create_task(respelled(bank, asked.text, own, cast, scopes))
 
@@ -149,7 +148,7 @@ class BankReader:
 
     async def _meaning_of(self, asked: RecallRequest, events: Sequence[Event]) -> Meaning | None:
         """Return the meaning that is asked about; no text is sent out to be compared with nothing."""
-        if asked.embed is None or not await self._store.bank.can_recall_by_meaning():
+        if asked.embed is None or not await self._bank.can_recall_by_meaning():
             return None
         return await meaning_of(asked, events)
 
@@ -166,7 +165,7 @@ def sheets_of(chapters: Sequence[BankChapter], slot: Slot) -> Sheets:
 
 
 async def replaced_in_book(
-    store: SessionStore,
+    bank: BankStore,
     chapters: Sequence[BankChapter],
     audience: Audience,
     session: Session,
@@ -175,15 +174,15 @@ async def replaced_in_book(
     """Return which of these items of earlier chapters `audience` knows newer ones in place of."""
     if not item_ids:
         return frozenset()
-    replacements = await store.bank.replacements([one.session_id for one in chapters], item_ids)
+    replacements = await bank.replacements([one.session_id for one in chapters], item_ids)
     return replaced_for(audience, replacements, chapters, session)
 
 
-async def chapters_of(store: SessionStore, snapshot: Snapshot) -> tuple[BankChapter, ...]:
+async def chapters_of(bank: BankStore, snapshot: Snapshot) -> tuple[BankChapter, ...]:
     """Return the chapters on whose items inputs draw: the earlier ones of the book, then this one."""
     session, cast = snapshot.session, snapshot.cast.playing
     chapters = [replace(this_chapter(session), never_sent=never_of(snapshot.statuses))]
-    for one in reversed(await store.bank.earlier_chapters(session.id)):
+    for one in reversed(await bank.earlier_chapters(session.id)):
         slots = same_characters(one.cast, cast)
         now = one.prompt_index + chapters[0].now
         earlier = BankChapter(

@@ -24,6 +24,7 @@ from core.engine.recall.asking import Embed, Meaning
 from core.engine.recall.hits import MOST_HITS, GivenUp, Hit, SearchedChapter, hit_of_item
 from core.engine.recall.texts import HitPlace, KeptTexts
 from core.engine.recall.words import Matcher, matcher_of
+from core.storage.bank_store import BankStore
 from core.storage.session_store import SessionStore
 from core.text.analysis.trigrams import FEWEST_LETTERS, nearest
 from core.text.cleaning import clean_line
@@ -70,14 +71,14 @@ async def search(
     if not text:
         return Searched()
     read, unread = await _read(store, chapters, texts or KeptTexts(store))
-    hits, has_words = await _search(store, read, text, embed)
+    hits, has_words = await _search(store.bank, read, text, embed)
     if has_words:
         return Searched(hits, unread)
-    names = await _names(store, read)
+    names = await _names(store.bank, read)
     other = await _in_thread(lambda is_given_up: with_likely_names(text, names, is_given_up))
     if other == text:
         return Searched(hits, unread)
-    found, _ = await _search(store, read, other, None)
+    found, _ = await _search(store.bank, read, other, None)
     places = {hit.where for hit in found}
     instead = (replace(hit, instead=other) for hit in found)
     return Searched((*instead, *(hit for hit in hits if hit.where not in places)), unread)
@@ -125,20 +126,20 @@ def with_likely_names(text: str, names: Collection[str], is_given_up: GivenUp = 
     )
 
 
-async def _names(store: SessionStore, chapters: Sequence[SearchedChapter]) -> Collection[str]:
+async def _names(bank: BankStore, chapters: Sequence[SearchedChapter]) -> Collection[str]:
     """Return the words of the names of the cast, and of the people and places of the banks."""
     names: list[str] = []
     for one in chapters:
         names += one.names
         if one.session.keeps_bank:
-            items = await store.bank.items(one.id, kinds=NAMED)
+            items = await bank.items(one.id, kinds=NAMED)
             names += (item.name for item in items)
     words = (word.strip(_MARKS) for name in names for word in clean_line(name).split())
     return {word for word in words if len(word) >= FEWEST_LETTERS - 1}
 
 
 async def _search(
-    store: SessionStore, chapters: Sequence[SearchedChapter], text: str, embed: Embed | None
+    bank: BankStore, chapters: Sequence[SearchedChapter], text: str, embed: Embed | None
 ) -> tuple[tuple[Hit, ...], bool]:
     """Return what is found, and whether some of it has the words."""
     matches = matcher_of(text)
@@ -149,12 +150,12 @@ async def _search(
         Scope(session_id=one.id, mask=0, now=0, language=one.language) for one in sessions if one.keeps_bank
     ]
     meaning: Meaning | None = None
-    if embed is not None and scopes and await store.bank.can_recall_by_meaning():
+    if embed is not None and scopes and await bank.can_recall_by_meaning():
         meaning = await embed(text)
-    items = await _recalled(store, scopes, text, meaning)
+    items = await _recalled(bank, scopes, text, meaning)
     if re.search(UNSPACED, text):
-        items = await _with_unspaced(store, scopes, matches, items)
-    near = await _near(store, [one.session_id for one in scopes], meaning)
+        items = await _with_unspaced(bank, scopes, matches, items)
+    near = await _near(bank, [one.session_id for one in scopes], meaning)
     numbers = {chapter.id: chapter.number for chapter in chapters}
     hits = [hit_of_item(one, numbers[one.item.session_id]) for one in items]
     for chapter in chapters:
@@ -175,7 +176,7 @@ async def _search(
 
 
 async def _recalled(
-    store: SessionStore, scopes: Sequence[Scope], text: str, meaning: Meaning | None
+    bank: BankStore, scopes: Sequence[Scope], text: str, meaning: Meaning | None
 ) -> Sequence[Found]:
     """Return items that have the words or the meaning, the best first, of chapters that keep a bank."""
     if not scopes:
@@ -189,16 +190,16 @@ async def _recalled(
         spans=() if meaning is None else meaning.spans,
         limit=MOST_HITS,
     )
-    return await store.bank.recall(query)
+    return await bank.recall(query)
 
 
 async def _with_unspaced(
-    store: SessionStore, scopes: Sequence[Scope], matches: Matcher, items: Sequence[Found]
+    bank: BankStore, scopes: Sequence[Scope], matches: Matcher, items: Sequence[Found]
 ) -> Sequence[Found]:
     """Return items with those that have the words of a script without spaces; a database knows none there."""
     found = {one.item.id: one for one in items}
     for scope in scopes:
-        own = reversed(await store.bank.items(scope.session_id))
+        own = reversed(await bank.items(scope.session_id))
         hits = islice((one for one in own if matches(f"{one.name} {one.text}")), MOST_HITS)
         for item in await asyncio.to_thread(list, hits):
             known = found.get(item.id, Found(item, 1.0))
@@ -207,12 +208,12 @@ async def _with_unspaced(
 
 
 async def _near(
-    store: SessionStore, kept: Sequence[SessionId], meaning: Meaning | None
+    bank: BankStore, kept: Sequence[SessionId], meaning: Meaning | None
 ) -> Mapping[SessionId, Mapping[str, float]]:
     """Return the cosines of the pieces of texts that are near enough, by chapter and hash."""
     near: dict[SessionId, dict[str, float]] = {}
     if meaning is not None:
-        for one in await store.bank.near_pieces(kept, meaning.model, meaning.numbers, MOST_NEAR):
+        for one in await bank.near_pieces(kept, meaning.model, meaning.numbers, MOST_NEAR):
             if one.similarity >= LEAST_NEAR:
                 near.setdefault(one.session_id, {})[one.hash] = one.similarity
     return near

@@ -70,7 +70,7 @@ class Verification:
 
     async def _listed(self) -> list[SessionSummary]:
         """Return every chapter, the archived ones too, oldest first."""
-        both = [await self._store.sessions(is_archived=is_archived) for is_archived in (False, True)]
+        both = [await self._store.chapters.listed(is_archived=is_archived) for is_archived in (False, True)]
         return sorted((one for listed in both for one in listed), key=lambda one: one.id)
 
     async def _of_chapter(self, session_id: SessionId) -> Sequence[str]:
@@ -111,7 +111,7 @@ class Verification:
         found: list[Content] = []
         wrong: list[str] = []
         last = ""
-        while batch := await self._store.contents_after(body.session.id, last, most=_BATCH):
+        while batch := await self._store.calls.contents_after(body.session.id, last, most=_BATCH):
             last = batch[-1].hash
             whole = await asyncio.to_thread(lambda: [Content.of(one.text) == one for one in batch])
             wrong += [

@@ -109,9 +109,9 @@ class Assist:
 
     async def _proposal_of(self, request: BackgroundRequest) -> SuggestedText:
         """Return the proposal in the newest call of a request; raises StorageError."""
-        calls = await self._writer.store.artifacts(request.session_id, request_id=request.id)
+        calls = await self._writer.store.calls.artifacts(request.session_id, request_id=request.id)
         last = calls[-1]
-        texts = await self._writer.store.contents(request.session_id, [last.output_ref or ""])
+        texts = await self._writer.store.calls.contents(request.session_id, [last.output_ref or ""])
         asked, text = AssistRequest.from_text(request.text), texts[last.output_ref or ""]
         style = self._gateway.choices[AgentRole.NARRATIVE].style
         is_unfinished = last.finish_reason == "length"

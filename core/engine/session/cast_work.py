@@ -134,7 +134,7 @@ class CastWork:
         session_id = self._writer.snapshot.session.id
         earlier = {
             _subject(one): one
-            for one in await self._writer.store.requests(session_id)
+            for one in await self._writer.store.calls.requests(session_id)
             if _is_about_cast(one) and not (again and one.state is RequestState.DONE)
         }
         fresh = [one for one in requests if _subject(one) not in earlier]

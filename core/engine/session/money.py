@@ -141,7 +141,7 @@ class Money:
             await self._writer.store.canon(session_id),
             await self._writer.store.blocks(session_id),
         )
-        quotes = await kept_quotes(self._writer.store, snapshot.session)
+        quotes = await kept_quotes(self._writer.store.bank, snapshot.session)
         contexts = await asyncio.to_thread(self._parts, snapshot, events, blocks, quotes)
         total = FREE
         for context in contexts:

@@ -105,7 +105,7 @@ class OpenSession:
         """Bring back those that were away because of a pause in the library which is over."""
         if not (paused_slots(self.snapshot.session) and self.can(Command.SET_PRESENT)):
             return
-        paused = await paused_in_library(self._store, self.snapshot, self._clock())
+        paused = await paused_in_library(self._store.library, self.snapshot, self._clock())
         await self._repair(lambda snapshot: staging.end_pauses(snapshot, paused, self._clock()))
 
     async def take_over(self) -> bool:

@@ -76,7 +76,7 @@ async def reset_session(
     `save` creates a save point of it. Raises IllegalCommandError, and StorageError; then the session is as it
     was.
     """
-    store, clock = writer.store, writer.clock
+    chapters, clock = writer.store.chapters, writer.clock
     commands.require_resettable(writer.snapshot)
     await apply_when_idle(lambda snapshot: Changes(session_id=snapshot.session.id))
     await save("before the chapter was reset")
@@ -97,15 +97,15 @@ async def reset_session(
         raise
     fresh = moves.new_session(clock(), session_id=SessionId(new_uuid()))
     try:
-        await store.create(fresh)
+        await chapters.create(fresh)
         # Archived in its state before the reset, so that it can be restored and continued.
         await writer.apply(lambda snapshot: _in_state(snapshot, before.state, clock(), archived_at=clock()))
     except BaseException:  # cancelled too: undo an incomplete reset
         with _undoing():
             await writer.apply(lambda snapshot: _in_state(snapshot, before.state, clock()))
-            await store.archive(before.id, None)  # it may have been archived although the store was not heard
-            await store.archive(fresh.session_id, clock())
-            await store.purge(fresh.session_id)
+            await chapters.archive(before.id, None)  # archived perhaps, although the store was not heard
+            await chapters.archive(fresh.session_id, clock())
+            await chapters.purge(fresh.session_id)
         raise
     writer.listeners.publish(SessionReplaced(fresh.session_id))
     return fresh.session_id

@@ -89,7 +89,7 @@ class SessionHandle(OpenSession):
         for request in self.snapshot.requests:
             if request.id == request_id:
                 return await self._writer.waiters.wait(request_id) if request.state.is_open else request
-        stored = {request.id: request for request in await self._store.requests(self.id)}
+        stored = {request.id: request for request in await self._store.calls.requests(self.id)}
         if request_id not in stored:
             raise IllegalCommandError("There is no such call in this chapter.")
         return stored[request_id]
@@ -105,12 +105,12 @@ class SessionHandle(OpenSession):
 
     async def lock(self) -> RequestId:
         """Lock tab 1 and begin the first summary."""
-        paused = await paused_in_library(self._store, self.snapshot, self._clock())
+        paused = await paused_in_library(self._store.library, self.snapshot, self._clock())
         return await self._ask(lambda snapshot: commands.lock(snapshot, self._clock(), paused))
 
     async def paused(self) -> frozenset[Slot]:
         """Return the slots that would be away if the chapter were locked now: paused in the library."""
-        paused = await paused_in_library(self._store, self.snapshot, self._clock())
+        paused = await paused_in_library(self._store.library, self.snapshot, self._clock())
         return slots_of(self.snapshot.tab1, paused) & frozenset(self.snapshot.session.slots)
 
     async def submit_prompt(

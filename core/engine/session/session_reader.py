@@ -55,9 +55,9 @@ async def find_last_duration(
     store: SessionStore, session_id: SessionId, agent_id: int, model: str
 ) -> float | None:
     """Return `last_duration` of this session, else of the last played one that has it; raise StorageError."""
-    others = [one.id for one in await store.sessions() if one.is_readable and one.id != session_id]
+    others = [one.id for one in await store.chapters.listed() if one.is_readable and one.id != session_id]
     for one in (session_id, *others[:MAX_SESSIONS_SCANNED]):
-        calls = await store.artifacts(one, agent_id=agent_id, newest=NEWEST)
+        calls = await store.calls.artifacts(one, agent_id=agent_id, newest=NEWEST)
         if len(calls) == NEWEST:
             # The oldest request among them may be incomplete.
             calls = [call for call in calls if call.request_id != calls[0].request_id]
@@ -105,7 +105,7 @@ class SessionReader:
         snapshot = await self.load(with_memory=True)
         replies = await self._store.last_replies(self.id)
         hints = hints_of(snapshot.session, replies, snapshot.blocks, rules)
-        return snapshot.session, with_wishes(hints, await answers_of(self._store, self.id, replies))
+        return snapshot.session, with_wishes(hints, await answers_of(self._store.calls, self.id, replies))
 
     async def drafts(self) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest first."""
@@ -113,11 +113,11 @@ class SessionReader:
 
     async def requests(self, kind: RequestKind | None = None) -> Sequence[Request]:
         """Return every request, or every one of a kind, oldest first, whatever its state."""
-        return await self._store.requests(self.id, kind=kind)
+        return await self._store.calls.requests(self.id, kind=kind)
 
     async def artifacts(self) -> Sequence[Artifact]:
         """Return the provenance of every call, oldest first."""
-        return await self._store.artifacts(self.id)
+        return await self._store.calls.artifacts(self.id)
 
     async def last_duration(self, agent_id: int, model: str) -> float | None:
         """Return the seconds that this agent last took with this model; None when unknown."""
@@ -125,4 +125,4 @@ class SessionReader:
 
     async def contents(self, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the sent and received texts with these hashes."""
-        return await self._store.contents(self.id, hashes)
+        return await self._store.calls.contents(self.id, hashes)

@@ -9,6 +9,7 @@ from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.requests.request import Content
 from core.domain.session.lore import Lorebooks
+from core.storage.call_store import CallStore
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 
@@ -25,7 +26,7 @@ async def with_lore(store: SessionStore, snapshot: Snapshot) -> Snapshot:
         return snapshot
     session_id, known = snapshot.session.id, snapshot.lore_books
     wanted = {one.copy_hash for one in snapshot.lore}
-    texts = await store.contents(session_id, wanted - known.keys()) if wanted - known.keys() else {}
+    texts = await store.calls.contents(session_id, wanted - known.keys()) if wanted - known.keys() else {}
     books = {**known, **await asyncio.to_thread(_read, texts)}
     if missing := [one.name for one in snapshot.lore if one.copy_hash not in books]:
         raise StorageError(
@@ -40,11 +41,11 @@ async def with_lore(store: SessionStore, snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, lore_books={one: books[one] for one in wanted}, lore_uses=uses)
 
 
-async def copies_of_lore(store: SessionStore, session_id: SessionId, books: Lorebooks) -> tuple[Content, ...]:
+async def copies_of_lore(calls: CallStore, session_id: SessionId, books: Lorebooks) -> tuple[Content, ...]:
     """Return the copies of the lorebooks of a session; nothing, and at once, where there are none."""
     if not books:
         return ()
-    texts = await store.contents(session_id, {book.copy_hash for book in books})
+    texts = await calls.contents(session_id, {book.copy_hash for book in books})
     return tuple(Content(copy_hash, text) for copy_hash, text in sorted(texts.items()))
 
 

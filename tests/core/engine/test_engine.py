@@ -107,8 +107,8 @@ async def test_the_lock_is_given_back_where_a_change_from_the_list_fails(
     async def fail(*_: object, **options: object) -> None:
         raise AWAY
 
-    for method in ("commit", "archive"):
-        monkeypatch.setattr(store, method, fail)
+    monkeypatch.setattr(store, "commit", fail)
+    monkeypatch.setattr(store.chapters, "archive", fail)
     with pytest.raises(StorageError):
         await COMMANDS[name](engine, store.snapshot.session.id)
     assert store.writer is None
@@ -181,7 +181,7 @@ async def test_a_reset_that_cannot_make_the_new_chapter_leaves_the_old_one_as_it
     async def fail(*_: object, **options: object) -> None:
         raise AWAY
 
-    monkeypatch.setattr(room.store, "create", fail)
+    monkeypatch.setattr(room.store.chapters, "create", fail)
     async with room.opened() as session:
         with pytest.raises(StorageError):
             await session.reset()
@@ -197,21 +197,21 @@ async def test_a_reset_that_cannot_make_the_new_chapter_leaves_the_old_one_as_it
 async def test_a_chapter_that_is_being_reset_is_not_reset_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     room = Room(active().snapshot)
     is_making, may_go_on = asyncio.Event(), asyncio.Event()
-    create = room.store.create
+    create = room.store.chapters.create
 
     async def slowly(changes: Changes) -> None:
         is_making.set()
         await may_go_on.wait()
         await create(changes)
 
-    monkeypatch.setattr(room.store, "create", slowly)
+    monkeypatch.setattr(room.store.chapters, "create", slowly)
     async with room.opened() as session:
         first = asyncio.create_task(session.reset())
         await is_making.wait()
-        slots = len(await room.store.save_points(session.id))
+        slots = len(await room.store.save_points.listed(session.id))
         with pytest.raises(IllegalCommandError, match="cannot be reset now"):
             await session.reset()
-        assert len(await room.store.save_points(session.id)) == slots
+        assert len(await room.store.save_points.listed(session.id)) == slots
         may_go_on.set()
         [made] = await asyncio.gather(first)
     assert [changes.session_id for changes in room.store.created] == [made]

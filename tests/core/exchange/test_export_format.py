@@ -19,6 +19,7 @@ from tests.core.exchange.test_export_refusals import signed
 from tests.core.rooms.faulty_store import FaultyStore
 from tests.core.rooms.simulation import active
 from tests.core.values.sessions import session
+from tests.store.in_memory.memory_calls import MemoryCalls
 
 pytestmark = pytest.mark.anyio
 
@@ -41,15 +42,17 @@ def test_the_canonical_form_does_not_depend_on_the_order_of_keys_and_white_space
 
 
 async def test_a_chapter_that_never_holds_still_is_not_read_half() -> None:
-    class Restless(FaultyStore):
+    store = FaultyStore(active().snapshot)
+
+    class Restless(MemoryCalls):
         """Stores another text after every read."""
 
         async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
-            text = str(len(self.commits))
-            self.apply(commands.save_unsent(self.snapshot, Slot.RED, text))
+            text = str(len(store.commits))
+            store.apply(commands.save_unsent(store.snapshot, Slot.RED, text))
             return await super().contents(session_id, hashes)
 
-    store = Restless(active().snapshot)
+    store.calls = Restless(store.database)
     with pytest.raises(StorageError, match="changes faster than it can be read"):
         await read_body(store, store.snapshot.session.id)
     assert len(store.commits) == 10, "it is tried five times"

@@ -96,7 +96,7 @@ class Way:
             local = Busy()
             local.name = LOCAL
             self.lane = Lane.to(local)
-        guard = CeilingGuard(ceilings, MemoryStore().spent, lambda: NOW) if ceilings else None
+        guard = CeilingGuard(ceilings, MemoryStore().calls.spent, lambda: NOW) if ceilings else None
         self.gateway = ModelGateway(
             Busy(),
             choices(),

@@ -15,7 +15,8 @@ from tests.core.gateway.embedding_way import beside_the_play
 from tests.core.gateway.test_costs_of_calls import FORECAST, OWN, SPENT, asked, call, gateway, service
 from tests.core.gateway.test_lanes import until_still
 from tests.core.values.sessions import NOW
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +27,7 @@ async def test_what_a_call_of_yesterday_cost_does_not_count_today(tmp_path: Path
     way = gateway(service(), tmp_path)
     way.cashier = type(way.cashier)(
         PriceBook({"a-model": OWN}),
-        CeilingGuard(Ceilings(day=FORECAST), store.spent, lambda: now),
+        CeilingGuard(Ceilings(day=FORECAST), store.calls.spent, lambda: now),
         lambda: NOW,
     )
     assert (await call(way)).error is None
@@ -38,7 +39,7 @@ async def test_what_a_call_of_yesterday_cost_does_not_count_today(tmp_path: Path
 async def test_a_call_that_runs_over_midnight_counts_in_other_windows_on_both_days() -> None:
     now, database = NOW, MemoryDatabase()
     first, second = (
-        CeilingGuard(Ceilings(day=FORECAST), store.spent, lambda: now, store.tell_open_costs)
+        CeilingGuard(Ceilings(day=FORECAST), store.calls.spent, lambda: now, store.calls.tell_open_costs)
         for store in (MemoryStore(database), MemoryStore(database))
     )
     over_midnight, other = ArtifactId(new_uuid()), asked(SessionId(new_uuid()))

@@ -35,7 +35,8 @@ from tests.core.gateway.test_costs_of_calls import (
 from tests.core.gateway.test_lanes import until_still
 from tests.core.gateway.test_model_gateway import StepModel
 from tests.core.values.sessions import NOW, SESSION_ID
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 
@@ -44,10 +45,14 @@ def window(
     database: MemoryDatabase, ceilings: Ceilings, tmp_path: Path, model: StepModel | None = None
 ) -> tuple[ModelGateway, CeilingGuard]:
     store = MemoryStore(database)
-    guard = CeilingGuard(ceilings, store.spent, lambda: NOW, store.tell_open_costs)
+    guard = CeilingGuard(ceilings, store.calls.spent, lambda: NOW, store.calls.tell_open_costs)
     way = gateway(model or service(), tmp_path)
     way.cashier = type(way.cashier)(PriceBook({"a-model": OWN}), guard, lambda: NOW)
     return way, guard
+
+
+def told_in(database: MemoryDatabase) -> list[Decimal]:
+    return [ended + running for ended, running, _ in database.open_costs.values()]
 
 
 async def test_two_calls_that_are_checked_at_once_cannot_pass_a_ceiling_together(tmp_path: Path) -> None:
@@ -82,7 +87,7 @@ async def test_a_call_that_runs_in_another_window_counts_until_it_is_stored(tmp_
     await asyncio.wait({running})
     await until_still()
     assert (await call(second, asked(other))).error is None
-    assert list(database.open_costs.values()) == [0, FORECAST]
+    assert told_in(database) == [0, FORECAST]
     await guard.aclose()
     await of_second.aclose()
 
@@ -92,7 +97,7 @@ async def test_a_call_counts_in_other_windows_no_longer_once_it_is_stored(tmp_pa
     first, guard = window(database, ceilings, tmp_path)
     guard.forget_stored((await call(first)).call_records.artifacts)
     await until_still()
-    assert list(database.open_costs.values()) == [0]
+    assert told_in(database) == [0]
 
 
 async def test_a_refused_call_takes_no_room_in_other_windows(tmp_path: Path) -> None:
@@ -100,7 +105,7 @@ async def test_a_refused_call_takes_no_room_in_other_windows(tmp_path: Path) -> 
     first, _ = window(database, ceilings, tmp_path)
     assert (await call(first)).error is not None
     await until_still()
-    assert list(database.open_costs.values()) == [0]
+    assert told_in(database) == [0]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -139,13 +144,12 @@ async def test_windows_that_call_at_random_never_spend_more_than_the_ceiling(see
             await pause()
             guard.forget_stored([cast(Artifact, SimpleNamespace(id=id))])
 
-    guards = [
-        CeilingGuard(ceilings, spent, lambda: NOW, MemoryStore(database).tell_open_costs) for _ in range(3)
-    ]
+    windows = [MemoryStore(database).calls for _ in range(3)]
+    guards = [CeilingGuard(ceilings, spent, lambda: NOW, calls.tell_open_costs) for calls in windows]
     await asyncio.gather(*(play(guard) for guard in guards for _ in range(2)))
     await until_still()
     assert sum(paid) > 3, "and there is no room that nobody has"
-    assert set(database.open_costs.values()) == {0}
+    assert {*told_in(database)} == {0}
 
 
 @pytest.mark.parametrize("steps", [(TextDelta("I nod."), answer(Usage())), (TextDelta("I "), OSError())])
@@ -213,15 +217,15 @@ async def test_a_call_that_is_stopped_while_other_windows_are_told_of_it_takes_n
     store, told = MemoryStore(MemoryDatabase()), asyncio.Event()
 
     async def tell(ended: Decimal, day: date, running: Decimal) -> Decimal:
-        others = await store.tell_open_costs(ended, day, running)
+        others = await store.calls.tell_open_costs(ended, day, running)
         if running:
             told.set()
             await asyncio.Event().wait()  # the answer of the server is late
         return others
 
-    guard = CeilingGuard(Ceilings(day=FORECAST), store.spent, lambda: NOW, tell)
+    guard = CeilingGuard(Ceilings(day=FORECAST), store.calls.spent, lambda: NOW, tell)
     admission = asyncio.create_task(guard.admit(asked(), ArtifactId(new_uuid()), [FORECAST]))
     await told.wait()
     admission.cancel()
     await until_still()
-    assert list(store.database.open_costs.values()) == [0]
+    assert told_in(store.database) == [0]

@@ -74,7 +74,7 @@ def gateway(
     prices: PriceBook | None = None,
 ) -> ModelGateway:
     consent = Consent((ADDRESS,), tmp_path / "consent.json")
-    guard = CeilingGuard(ceilings, (store or MemoryStore()).spent, lambda: NOW) if ceilings else None
+    guard = CeilingGuard(ceilings, (store or MemoryStore()).calls.spent, lambda: NOW) if ceilings else None
     return ModelGateway(
         model,
         choices(),
@@ -348,7 +348,7 @@ async def test_the_forecast_of_a_call_has_the_form_of_its_answer_which_is_sent_t
 
 
 async def test_the_gm_can_go_on_beyond_the_ceiling_by_as_much_again(tmp_path: Path) -> None:
-    guard = CeilingGuard(Ceilings(chapter=Decimal("0.4")), MemoryStore().spent, lambda: NOW)
+    guard = CeilingGuard(Ceilings(chapter=Decimal("0.4")), MemoryStore().calls.spent, lambda: NOW)
     way = gateway(service(), tmp_path)
     way.cashier = type(way.cashier)(PriceBook({"a-model": OWN}), guard, lambda: NOW)
     assert (await call(way)).error is not None
@@ -368,7 +368,7 @@ async def test_the_gm_can_go_on_beyond_the_ceiling_by_as_much_again(tmp_path: Pa
 async def test_another_call_changes_nothing_of_what_the_gm_is_asked_about_a_ceiling(
     other: str, tmp_path: Path
 ) -> None:
-    guard = CeilingGuard(Ceilings(chapter=FORECAST - Decimal("0.1")), MemoryStore().spent, lambda: NOW)
+    guard = CeilingGuard(Ceilings(chapter=FORECAST - Decimal("0.1")), MemoryStore().calls.spent, lambda: NOW)
     way = gateway(service(), tmp_path)
     way.cashier = type(way.cashier)(PriceBook({"a-model": OWN}), guard, lambda: NOW)
     assert (await call(way)).error is not None

@@ -252,7 +252,7 @@ async def test_one_account_is_down_and_the_characters_of_the_other_go_on(
         back = await session.wait(await session.submit_prompt(Slot.RED, "And now?"))
         assert back.state is RequestState.DONE
         await session.aclose()
-    artifacts = await store.artifacts(store.snapshot.session.id)
+    artifacts = await store.calls.artifacts(store.snapshot.session.id)
     labels = [(artifact.agent_id, artifact.provider, artifact.model) for artifact in artifacts]
     assert labels[-3:] == [
         (1, "openai", "one:big"),

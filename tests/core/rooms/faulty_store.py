@@ -13,7 +13,9 @@ from core.domain.story.event import Event
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
 from core.storage.snapshot import Snapshot
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryLease, MemoryStore, Rows
+from tests.store.in_memory.memory_chapters import MemoryChapters
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryLease, MemoryStore, Rows
 
 _SETTLED = (RequestState.DONE, RequestState.FAILED)
 AWAY = StorageError(ErrorCode.STORAGE_SAVE_FAILED)
@@ -34,6 +36,7 @@ class FaultyStore(MemoryStore):
         self._one.blocks = {block.id: block for block in snapshot.blocks}
         self._one.canon_blocks = {block.place: block.id for block in snapshot.blocks}
         self._one.requests = {request.id: request for request in snapshot.requests}
+        self.chapters = _Chapters(self)
         self.failures: list[Exception] = []
         """The next commits fail with these."""
         self.refuse_settling = 0
@@ -57,9 +60,6 @@ class FaultyStore(MemoryStore):
         """Take the writer's lock, whatever it takes: who has it is fenced out."""
         return self.take(self.snapshot.session.id, label)
 
-    async def create(self, changes: Changes) -> None:
-        self.created.append(changes)
-
     async def commit(self, changes: Changes, lease: Lease) -> None:
         error = self.failures.pop(0) if self.failures else None
         if self.refuse_settling and any(request.state in _SETTLED for request in changes.requests):
@@ -77,10 +77,6 @@ class FaultyStore(MemoryStore):
 
     async def load(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
         return replace(self.snapshot, blocks=(), is_memory_known=False)
-
-    async def archive(self, session_id: SessionId, at: datetime | None) -> None:
-        await super().archive(session_id, at)
-        self.snapshot = replace(self.snapshot, session=self._one.session)
 
     async def newest_canon(
         self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
@@ -105,3 +101,19 @@ class FaultyStore(MemoryStore):
         other._one.takes, other._one.canon_blocks = self._one.takes, self._one.canon_blocks
         other._one.drafts = self._one.drafts
         return other
+
+
+class _Chapters(MemoryChapters):
+    """A list on which a new chapter is noted and not put."""
+
+    def __init__(self, store: FaultyStore) -> None:
+        super().__init__(store.database)
+        self._store = store
+
+    async def create(self, changes: Changes) -> None:
+        self._store.created.append(changes)
+
+    async def archive(self, session_id: SessionId, at: datetime | None) -> None:
+        await super().archive(session_id, at)
+        session = self.database.sessions[session_id].session
+        self._store.snapshot = replace(self._store.snapshot, session=session)

@@ -128,7 +128,7 @@ class GoldenChapter:
 
     async def play(self) -> None:
         """Play it from an empty session to a draft."""
-        await self._store.create(moves.new_session(NOW, session_id=SESSION_ID))
+        await self._store.chapters.create(moves.new_session(NOW, session_id=SESSION_ID))
         models = MODELS[self.style]
         engine = Engine(self._store, self._model, models, label="here", clock=lambda: NOW)
         session = await engine.open(SESSION_ID)
@@ -155,7 +155,7 @@ class GoldenChapter:
 
     async def _step(self, session: SessionHandle, name: str) -> None:
         await session.wait_idle()
-        artifacts = await self._store.artifacts(session.id)
+        artifacts = await self._store.calls.artifacts(session.id)
         calls = sum(len(step.asked) for step in self.steps)
         commits = sum(len(step.commits) for step in self.steps)
         self.steps.append(

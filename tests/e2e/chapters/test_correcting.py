@@ -114,7 +114,7 @@ async def test_a_chapter_that_is_not_locked_has_no_canon_to_correct(served: tupl
     here, url = served
     store = await open_store(url)
     fresh = moves.new_session(utc_now(), session_id=SessionId(new_uuid()))
-    await store.create(fresh)
+    await store.chapters.create(fresh)
     await store.aclose()
     refused = await asyncio.to_thread(here.run, "correct", str(fresh.session_id), SAID)
     assert refused.returncode == ExitCode.REFUSED

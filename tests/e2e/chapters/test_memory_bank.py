@@ -40,8 +40,8 @@ class Kept:
 async def _kept(url: str) -> Kept:
     store = await open_store(url)
     try:
-        session_id = (await store.sessions())[0].id
-        requests = [one for one in await store.requests(session_id) if one.kind is RequestKind.EXTRACTION]
+        session_id = (await store.chapters.listed())[0].id
+        requests = await store.calls.requests(session_id, kind=RequestKind.EXTRACTION)
         return Kept(await store.bank.items(session_id), await store.log(session_id), requests)
     finally:
         await store.aclose()

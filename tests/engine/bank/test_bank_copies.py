@@ -154,8 +154,8 @@ async def test_a_save_point_brings_the_bank_back_as_it_was(store: PostgresStore)
 
 async def test_a_purge_deletes_the_bank(store: PostgresStore) -> None:
     session_id, _ = await played(store)
-    await store.archive(session_id, NOW)
-    await store.purge(session_id)
+    await store.chapters.archive(session_id, NOW)
+    await store.chapters.purge(session_id)
     assert not await store.bank.history(session_id)
     assert not await store.bank.accesses(session_id)
 

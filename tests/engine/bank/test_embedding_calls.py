@@ -81,18 +81,18 @@ async def test_its_record_is_stored_shown_and_goes_into_exports_and_out_of_them(
         [artifact] = [one for one in await session.reads.artifacts() if one.request_id == request.id]
         assert artifact == records.artifacts[0]
         assert (artifact.prompt_version, artifact.provider) == (EMBEDDING_VERSION, "scripted")
-        stored = await store.contents(session.id, [artifact.input_ref, artifact.output_ref or ""])
+        stored = await store.calls.contents(session.id, [artifact.input_ref, artifact.output_ref or ""])
         assert stored[artifact.output_ref or ""].startswith("2 vectors of 256 numbers")
         [part] = segments_of(stored[artifact.input_ref])
-        hashes = (await store.contents(session.id, [part.hash]))[part.hash]
+        hashes = (await store.calls.contents(session.id, [part.hash]))[part.hash]
         assert hashes.split("\n") == [hashlib.sha256(text.encode()).hexdigest() for text in TEXTS]
         written = to_json(await read_body(store, session.id))
         assert TEXTS[0].encode() not in written
         read = from_json(written)
         assert artifact in read.artifacts
         copy = as_new_session(read, SessionId(new_uuid()))
-        await store.create(copy)
-        assert len(await store.artifacts(copy.session_id)) == len(read.artifacts)
+        await store.chapters.create(copy)
+        assert len(await store.calls.artifacts(copy.session_id)) == len(read.artifacts)
 
 
 async def test_a_chapter_opens_after_a_crash_behind_a_call_that_was_stored_with_its_query(
@@ -115,5 +115,5 @@ async def test_a_chapter_opens_after_a_crash_behind_a_call_that_was_stored_with_
         await asyncio.to_thread(end_writers, url)
         async with window(store, None, session.id, label="second window") as reopened:
             assert not reopened.is_read_only
-            calls = await store.artifacts(session.id, request_id=request.id)
+            calls = await store.calls.artifacts(session.id, request_id=request.id)
             assert calls == list(query.artifacts), "the attempt is on record"

@@ -23,7 +23,7 @@ async def test_an_imported_chapter_redoes_no_prompt_that_the_exported_one_had_gi
             await session.takes.redo()
         body = from_json(to_json(await read_body(store, session.id)))
     fresh = SessionId(new_uuid())
-    await store.create(as_new_session(body, fresh))
+    await store.chapters.create(as_new_session(body, fresh))
     assert (await read_body(store, fresh)).takes == body.takes == ()
     async with window(store, session_id=fresh) as copy:
         with pytest.raises(IllegalCommandError, match="nothing to redo"):

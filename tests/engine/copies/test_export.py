@@ -56,7 +56,7 @@ async def test_what_is_exported_and_imported_is_exported_as_the_same_bytes_but_f
     document = await exported(store)
     body = from_json(document)
     new_id = SessionId(new_uuid())
-    await store.create(as_new_session(body, new_id))
+    await store.chapters.create(as_new_session(body, new_id))
     again = to_json(await read_body(store, new_id))
     assert json.loads(again)["sha256"] != json.loads(document)["sha256"], "the id is part of it"
     as_before = again.replace(str(new_id).encode(), str(body.session.id).encode())
@@ -70,7 +70,7 @@ async def test_an_imported_session_is_played_on_like_the_one_that_was_exported(s
         await session.submit_prompt(Slot.RED, "One")
         body = from_json(to_json(await read_body(store, session.id)))
     new_id = SessionId(new_uuid())
-    await store.create(as_new_session(body, new_id))
+    await store.chapters.create(as_new_session(body, new_id))
     async with window(store, None, new_id) as copy:
         assert copy.snapshot.unsent == {Slot.RED: "One"}, "what was in flight there is given back here"
         await play(copy, 1)
@@ -82,22 +82,22 @@ async def test_a_session_that_is_written_while_it_is_read_is_exported_as_of_one_
     async with chapter(store) as session:
 
         class Busy(Wrapped):
-            """A store under which a prompt is played while it is read."""
+            """Calls under which a prompt is played while they are read."""
 
             reads = 0
 
             async def artifacts(self, *_: object) -> Any:
-                found = await store.artifacts(session.id)
+                found = await self._inner.artifacts(session.id)
                 self.reads += 1
                 if self.reads < 3:
                     await play(session, 1)
                 return found
 
-        body = await read_body(Busy(store), session.id)  # type: ignore[arg-type]  # only what is read of it
+        body = await read_body(Wrapped(store, calls=Busy(store.calls)), session.id)
         assert body.session.prompt_index == 2
         assert len(body.events) == 4
         assert len(body.artifacts) == 3
-        await store.create(as_new_session(body, SessionId(new_uuid())))
+        await store.chapters.create(as_new_session(body, SessionId(new_uuid())))
 
 
 async def test_several_replies_and_system_events_of_one_prompt_are_imported_and_played_on(
@@ -124,7 +124,7 @@ async def test_several_replies_and_system_events_of_one_prompt_are_imported_and_
         },
     ]
     new_id = SessionId(new_uuid())
-    await store.create(as_new_session(from_json(signed(body)), new_id))
+    await store.chapters.create(as_new_session(from_json(signed(body)), new_id))
     model = GatedModel()
     model.gate.set()
     async with window(store, model, new_id) as session:
@@ -166,8 +166,8 @@ async def test_a_row_that_breaks_a_rule_of_the_database_is_told_apart_from_a_dat
     agent = replace(body.artifacts[0], agent_id=99)
     new_id = SessionId(new_uuid())
     with pytest.raises(RowRefusedError):
-        await store.create(as_new_session(replace(body, artifacts=(agent,)), new_id))
-    assert new_id not in {summary.id for summary in await store.sessions()}, "nothing is half stored"
+        await store.chapters.create(as_new_session(replace(body, artifacts=(agent,)), new_id))
+    assert new_id not in {summary.id for summary in await store.chapters.listed()}, "nothing is half stored"
 
 
 def test_a_file_that_is_not_there_is_a_bad_file(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ async def test_a_call_that_is_stored_while_a_chapter_is_read_is_exported_with_it
         await play(session, 1)
 
         class Busy(Wrapped):
-            """A store in which a test call is stored after the requests were read, once."""
+            """Calls of which one is stored after the requests were read, once."""
 
             is_done = False
 
@@ -26,8 +26,8 @@ async def test_a_call_that_is_stored_while_a_chapter_is_read_is_exported_with_it
                 if not self.is_done:
                     self.is_done = True
                     await record_test_call(session)
-                return await store.artifacts(*arguments, **more)
+                return await self._inner.artifacts(*arguments, **more)
 
-        body = await read_body(Busy(store), session.id)
+        body = await read_body(Wrapped(store, calls=Busy(store.calls)), session.id)
         assert {one.request_id for one in body.artifacts} <= {one.id for one in body.requests}
         assert from_json(to_json(body)) == body

@@ -53,10 +53,10 @@ def slots_in(file: Path) -> list[SavePoint]:
 async def stored_as_it_was(store: PostgresStore, name: str) -> SessionId:
     """Store a session and its slots of version 1 under the id that they had."""
     body = body_in(VERSIONS / f"export-1-{name}.json")
-    if body.session.id not in {summary.id for summary in await store.sessions()}:
-        await store.create(as_new_session(body, body.session.id))
+    if body.session.id not in {summary.id for summary in await store.chapters.listed()}:
+        await store.chapters.create(as_new_session(body, body.session.id))
     for slot in slots_in(VERSIONS / f"slots-1-{name}.json"):
-        await store.put_save_point(slot, taken=())
+        await store.save_points.put(slot, taken=())
     return body.session.id
 
 
@@ -71,7 +71,7 @@ async def test_an_export_of_every_version_is_imported_and_exported_again(
 ) -> None:
     body = body_in(file)
     moved = SessionId(new_uuid())
-    await store.create(as_new_session(body, moved))
+    await store.chapters.create(as_new_session(body, moved))
     again = to_json(await read_body(store, moved)).replace(str(moved).encode(), str(body.session.id).encode())
     # Its book is the library's, and no part of what is stored below a session.
     assert json.loads(again)["body"] == json.loads(to_json(replace(body, book=None)))["body"]
@@ -83,7 +83,7 @@ async def test_an_export_with_prompt_blocks_gives_the_chapter_all_of_them(
 ) -> None:
     written = written_body(file)["prompt_blocks"]
     moved = SessionId(new_uuid())
-    await store.create(as_new_session(body_in(file), moved))
+    await store.chapters.create(as_new_session(body_in(file), moved))
     stored = (await store.load(moved)).prompt_blocks
     assert (stored.variant, stored.variants) == ("grim", ("grim", "日本"))
     assert [(block.id, block.text, list(block.slots)) for block in stored.blocks] == [
@@ -97,7 +97,7 @@ async def test_an_export_with_takes_brings_every_take_and_revision_and_what_was_
 ) -> None:
     body = body_in(VERSIONS / "export-3-takes.json")
     moved = SessionId(new_uuid())
-    await store.create(as_new_session(body, moved))
+    await store.chapters.create(as_new_session(body, moved))
     log = await store.log(moved)
     assert [(one.id, one.take, one.text) for one in log] == [
         (one.id, one.take, one.text) for one in body.events
@@ -124,7 +124,7 @@ async def test_an_export_with_audiences_keeps_from_each_character_what_it_did_no
     store: PostgresStore,
 ) -> None:
     moved = SessionId(new_uuid())
-    await store.create(as_new_session(body_in(VERSIONS / "export-4-audiences.json"), moved))
+    await store.chapters.create(as_new_session(body_in(VERSIONS / "export-4-audiences.json"), moved))
     async with window(store, None, moved) as session:
         assert [slot.value for slot in session.snapshot.session.present] == [1, 2]
         await session._writer.know_memory()
@@ -243,7 +243,7 @@ async def test_an_export_with_silence_and_absences_brings_the_reason_and_who_is_
     store: PostgresStore,
 ) -> None:
     moved = SessionId(new_uuid())
-    await store.create(as_new_session(body_in(VERSIONS / "export-4-silence.json"), moved))
+    await store.chapters.create(as_new_session(body_in(VERSIONS / "export-4-silence.json"), moved))
     async with window(store, None, moved) as session:
         stored = session.snapshot.session
         assert (stored.away, stored.may_be_silent.mask, stored.hint_after) == ({Slot.ORANGE: 0}, 3, 9)
@@ -263,7 +263,7 @@ async def test_an_export_with_profiles_brings_what_each_slot_has_of_a_character(
 ) -> None:
     body = body_in(VERSIONS / "export-6-profiles.json")
     moved = SessionId(new_uuid())
-    await store.create(as_new_session(body, moved))
+    await store.chapters.create(as_new_session(body, moved))
     async with window(store, None, moved) as session:
         tab1 = session.snapshot.tab1
         assert tab1.profiles == body.tab1.profiles
@@ -279,7 +279,7 @@ async def test_an_export_with_lorebooks_brings_their_copies_and_who_may_know_the
 ) -> None:
     body = body_in(VERSIONS / "export-6-lore.json")
     moved = SessionId(new_uuid())
-    await store.create(as_new_session(body, moved))
+    await store.chapters.create(as_new_session(body, moved))
     async with window(store, None, moved) as session:
         harbour, guild = session.snapshot.lore
         assert (harbour.name, harbour.entry_count) == ("Harbour [x]", 2)

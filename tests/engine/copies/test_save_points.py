@@ -63,7 +63,7 @@ def ring(listed: Any) -> list[SavePoint]:
 
 
 async def everything(store: PostgresStore, session_id: SessionId) -> tuple[object, object]:
-    return await read_body(store, session_id), await store.save_points(session_id)
+    return await read_body(store, session_id), await store.save_points.listed(session_id)
 
 
 async def test_a_slot_is_taken_when_the_chapter_is_locked_and_at_every_summary(store: PostgresStore) -> None:
@@ -71,7 +71,7 @@ async def test_a_slot_is_taken_when_the_chapter_is_locked_and_at_every_summary(s
         await session.edits.save_unsent(Slot.ORANGE, "Half a thought")
         await play(session, 14)
         session_id = session.id
-    taken = ring(await store.save_points(session_id))
+    taken = ring(await store.save_points.listed(session_id))
     labels = ["the chapter was locked", "summary of prompts 1–7", "summary of prompts 8–14"]
     assert [slot.label for slot in taken] == labels
     by_hand = await slots_of(store).keep(session_id, "By hand")
@@ -81,27 +81,27 @@ async def test_a_slot_is_taken_when_the_chapter_is_locked_and_at_every_summary(s
 
 async def test_a_prompt_does_not_wait_for_a_slot(store: PostgresStore) -> None:
     class Stuck(Wrapped):
-        """A store that never gets round to a slot."""
+        """Save slots whose store never gets round to one."""
 
         gate = asyncio.Event()
 
-        async def put_save_point(self, point: SavePoint, **more: Any) -> None:
+        async def put(self, point: SavePoint, **more: Any) -> None:
             await self.gate.wait()
-            await self._inner.put_save_point(point, **more)
+            await self._inner.put(point, **more)
 
-    stuck = Stuck(store)
+    stuck = Wrapped(store, save_points=Stuck(store.save_points))
     async with chapter(stuck) as session:
         await play(session, 8)
-        assert await store.save_points(session.id) == [], "and eight prompts are played all the same"
+        assert await store.save_points.listed(session.id) == [], "and eight prompts are played all the same"
         Stuck.gate.set()
 
 
 async def test_a_slot_that_cannot_be_stored_costs_the_chapter_nothing(store: PostgresStore) -> None:
     class Full(Wrapped):
-        async def put_save_point(self, point: SavePoint, **_: Any) -> None:
+        async def put(self, point: SavePoint, **_: Any) -> None:
             raise StorageError(ErrorCode.STORAGE_SAVE_FAILED)
 
-    async with chapter(Full(store)) as session:
+    async with chapter(Wrapped(store, save_points=Full(store.save_points))) as session:
         await play(session, 8)
         assert session.snapshot.session.boundary == 7
 
@@ -253,7 +253,7 @@ async def test_a_reset_keeps_a_slot_of_the_chapter_that_it_puts_away(store: Post
         await play(session, 2)
         session_id = session.id
         await session.reset()
-    last = max(await store.save_points(session_id), key=lambda slot: slot.taken_at)
+    last = max(await store.save_points.listed(session_id), key=lambda slot: slot.taken_at)
     assert (last.label, last.prompt_index) == ("before the chapter was reset", 2)
     assert len(await store.log(await slots_of(store).restore(session_id, last.number))) == 4
 
@@ -317,11 +317,11 @@ async def test_a_slot_whose_story_was_tampered_with_is_refused_and_nothing_is_ma
         kept = await slots_of(store).keep(session.id, "Whole")
         session_id = session.id
     tamper(url, statement)
-    before = [summary.id for summary in await store.sessions()]
+    before = [summary.id for summary in await store.chapters.listed()]
     with pytest.raises(SavePointDamagedError) as refused:
         await slots_of(store).restore(session_id, kept.number)
     assert "nothing was changed" in refused.value.message
-    assert [summary.id for summary in await store.sessions()] == before
+    assert [summary.id for summary in await store.chapters.listed()] == before
 
 
 async def test_a_slot_that_an_earlier_program_took_holds_though_only_its_content_was_hashed_then(
@@ -379,8 +379,8 @@ async def test_the_next_slot_reads_only_what_is_new_and_says_the_same(
         assert counting.first == [7, 9] or min(counting.first) >= 5, (
             "from the summary, or from what was known"
         )
-        for slot in await store.save_points(session.id):
-            await store.delete_save_point(slot)
+        for slot in await store.save_points.listed(session.id):
+            await store.save_points.delete(slot)
         from_scratch = await slots_of(store).keep(session.id, "New")
     assert content_of(new).chains == content_of(from_scratch).chains
 
@@ -394,5 +394,5 @@ async def test_an_archived_chapter_keeps_its_slots_and_a_purged_one_loses_them(s
     fresh = await engine.save_points.restore(session_id, NAMED[0])
     assert (await store.load(fresh)).session.archived_at is None
     await engine.purge(session_id)
-    assert await store.save_points(session_id) == []
+    assert await store.save_points.listed(session_id) == []
     assert (await store.load(fresh)).session.id == fresh

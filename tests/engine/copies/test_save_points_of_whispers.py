@@ -18,18 +18,18 @@ async def test_a_summary_of_several_audiences_takes_one_slot_also_while_play_goe
     store: PostgresStore,
 ) -> None:
     class Slow(Wrapped):
-        """A store in which a slot waits until play has gone on."""
+        """Save slots of which one waits until play has gone on."""
 
         begun, gate = asyncio.Event(), asyncio.Event()
 
-        async def put_save_point(self, point: SavePoint, **more: Any) -> None:
+        async def put(self, point: SavePoint, **more: Any) -> None:
             if point.label.startswith("summary"):
                 self.begun.set()
                 await self.gate.wait()
-            await self._inner.put_save_point(point, **more)
+            await self._inner.put(point, **more)
 
-    slow = Slow(store)
-    async with chapter(slow) as session:
+    slow = Slow(store.save_points)
+    async with chapter(Wrapped(store, save_points=slow)) as session:
         await session.wait(await session.submit_prompt(Slot.RED, "Psst", heard_by=NOBODY))
         await play(session, 6)
         await slow.begun.wait()
@@ -37,5 +37,5 @@ async def test_a_summary_of_several_audiences_takes_one_slot_also_while_play_goe
         slow.gate.set()
         session_id = session.id
         assert len([block for block in await store.memory(session_id) if block.first == 1]) > 1
-    taken = [slot for slot in await store.save_points(session_id) if slot.number in AUTOMATIC]
+    taken = [slot for slot in await store.save_points.listed(session_id) if slot.number in AUTOMATIC]
     assert [slot.label for slot in taken] == ["the chapter was locked", "summary of prompts 1–7"]

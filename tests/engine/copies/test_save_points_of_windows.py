@@ -17,18 +17,19 @@ pytestmark = pytest.mark.anyio
 
 async def test_save_slots_that_two_windows_name_at_once_are_both_kept(store: PostgresStore) -> None:
     class Slow(Wrapped):
-        """A store that stores a slot after another window has stored one."""
+        """Save slots of which one is stored after another window has stored one."""
 
-        async def put_save_point(self, point: SavePoint, **more: Any) -> None:
-            if not await store.save_points(point.session_id):
+        async def put(self, point: SavePoint, **more: Any) -> None:
+            if not await store.save_points.listed(point.session_id):
                 await SavePoints(store, utc_now).keep(point.session_id, "Of the other window")
-            await self._inner.put_save_point(point, **more)
+            await self._inner.put(point, **more)
 
     session_id = await playable(store)
-    for slot in await store.save_points(session_id):
-        await store.delete_save_point(slot)
-    await SavePoints(Slow(store), utc_now).keep(session_id, "Of this window")
-    labels = [slot.label for slot in await store.save_points(session_id)]
+    for slot in await store.save_points.listed(session_id):
+        await store.save_points.delete(slot)
+    slow = Wrapped(store, save_points=Slow(store.save_points))
+    await SavePoints(slow, utc_now).keep(session_id, "Of this window")
+    labels = [slot.label for slot in await store.save_points.listed(session_id)]
     assert labels == ["Of the other window", "Of this window"]
 
 
@@ -36,15 +37,16 @@ async def test_a_save_slot_that_another_window_replaces_before_the_deletion_is_n
     store: PostgresStore,
 ) -> None:
     class Late(Wrapped):
-        """A store that deletes a slot after another window has replaced it."""
+        """Save slots of which one is deleted after another window has replaced it."""
 
-        async def delete_save_point(self, point: SavePoint) -> None:
+        async def delete(self, point: SavePoint) -> None:
             newer = replace(point, taken_at=utc_now(), sha256="0" * 64)
-            await store.put_save_point(newer, taken=[point])
-            await self._inner.delete_save_point(point)
+            await store.save_points.put(newer, taken=[point])
+            await self._inner.delete(point)
 
     session_id = await playable(store)
     slot = await SavePoints(store, utc_now).keep(session_id, "Mine")
+    late = Wrapped(store, save_points=Late(store.save_points))
     with pytest.raises(ChangedElsewhereError):
-        await SavePoints(Late(store), utc_now).drop(session_id, slot.number)
-    assert [one.sha256 for one in await store.save_points(session_id) if one.is_named] == ["0" * 64]
+        await SavePoints(late, utc_now).drop(session_id, slot.number)
+    assert [one.sha256 for one in await store.save_points.listed(session_id) if one.is_named] == ["0" * 64]

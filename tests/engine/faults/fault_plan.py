@@ -84,7 +84,7 @@ class Row:
             case RequestKind.SUMMARY:
                 await done(self.session, await self.session.submit_prompt(Slot.RED, ASKED))
                 await self.session.wait_idle()
-                stored = await self.store.requests(self.session.id)
+                stored = await self.store.calls.requests(self.session.id)
                 return [one for one in stored if one.kind is RequestKind.SUMMARY][-1]
             case RequestKind.NARRATIVE:
                 return await self.session.wait(await self.session.build_narrative())
@@ -97,7 +97,7 @@ class Row:
 
     async def codes(self, request_id: RequestId) -> list[ErrorCode | None]:
         """Return how each call of a request ended, oldest first."""
-        artifacts = await self.store.artifacts(self.session.id, request_id=request_id)
+        artifacts = await self.store.calls.artifacts(self.session.id, request_id=request_id)
         assert {artifact.agent_id for artifact in artifacts} == {AGENTS[self.kind]}
         assert all(bool(artifact.error_message) == bool(artifact.error_code) for artifact in artifacts)
         return [artifact.error_code for artifact in artifacts]

@@ -141,7 +141,7 @@ async def kept_over_a_restore(
             await lease.aclose()
         else:
             session = chapters.new_session(slots=(Slot.RED, Slot.ORANGE))
-            await store.create(chapters.creation(session))
+            await store.chapters.create(chapters.creation(session))
         await backup(url, folder / "b.dump")
         changes = answered(make(session), "0.25")
         if not has_request:  # as where a call is stored before its request is settled
@@ -166,9 +166,9 @@ async def test_an_answer_of_any_kind_whose_request_a_backup_lacks_is_counted_wit
     async with start(url, tmp_path) as store:
         lease = await chapters.taken(store, session.id)
         assert not files(tmp_path)
-        assert await store.spent(session.id) == Decimal("0.25")
-        assert list(await store.artifacts(session.id)) == list(changes.artifacts)
-        [request] = [one for one in await store.requests(session.id) if one.error_message]
+        assert await store.calls.spent(session.id) == Decimal("0.25")
+        assert list(await store.calls.artifacts(session.id)) == list(changes.artifacts)
+        [request] = [one for one in await store.calls.requests(session.id) if one.error_message]
         comes_back = make is a_prompt and is_locked and has_request
         assert request.state is (RequestState.FAILED if comes_back else RequestState.CANCELLED)
         snapshot = await store.load(session.id)

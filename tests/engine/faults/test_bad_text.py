@@ -106,7 +106,7 @@ async def check(store: PostgresStore, session_id: SessionId, kind: BadText, tmp_
     document = to_json(body)
     assert [text for text in strings(json.loads(document)) if acts(text)] == []
     fresh = SessionId(new_uuid())
-    await store.create(as_new_session(from_json(document), fresh))
+    await store.chapters.create(as_new_session(from_json(document), fresh))
     again = to_json(await read_body(store, fresh)).replace(str(fresh).encode(), str(session_id).encode())
     assert json.loads(again)["body"] == json.loads(document)["body"]
     transcript = render_all(body.events, body.session).text

@@ -82,10 +82,10 @@ async def assert_failed(store: PostgresStore, request: Request, fault: Fault) ->
     """The request failed with its code, and every call of it is on record."""
     assert (request.state, request.error_code) == (RequestState.FAILED, CODES[fault])
     assert request.error_message
-    artifacts = await store.artifacts(request.session_id, request_id=request.id)
+    artifacts = await store.calls.artifacts(request.session_id, request_id=request.id)
     assert [artifact.error_code for artifact in artifacts] == [CODES[fault]] * (1 + (fault in TWO_CALLS))
     assert [artifact.call for artifact in artifacts] == [1, 2][: len(artifacts)]
-    contents = await store.contents(request.session_id, {artifact.input_ref for artifact in artifacts})
+    contents = await store.calls.contents(request.session_id, {artifact.input_ref for artifact in artifacts})
     assert len(contents) >= 1
 
 
@@ -185,7 +185,7 @@ async def test_a_prompt_that_cannot_be_made_to_fit_fails_before_any_call_and_is_
         assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.LLM_CONTEXT_OVERFLOW)
         assert session.snapshot.unsent == {Slot.RED: "One"}
         assert model.calls == []
-        [artifact] = await store.artifacts(session.id, request_id=request.id)
+        [artifact] = await store.calls.artifacts(session.id, request_id=request.id)
         assert artifact.error_code is ErrorCode.LLM_CONTEXT_OVERFLOW
         assert (artifact.attempt, artifact.call, artifact.agent_id) == (1, UNKNOWN_CALL, Slot.RED)
 
@@ -200,7 +200,7 @@ async def test_an_error_after_the_call_keeps_its_code_and_what_was_paid_for(
     async with facing(store, RequestKind.LOCK, Fault.INVALID_JSON) as session:
         request = await session.wait(await session.lock())
         assert request.error_code is ErrorCode.LLM_CONTEXT_OVERFLOW
-        [artifact] = await store.artifacts(session.id, request_id=request.id)
+        [artifact] = await store.calls.artifacts(session.id, request_id=request.id)
         assert (artifact.call, artifact.output_ref is not None) == (1, True)
 
 
@@ -215,7 +215,7 @@ async def test_a_prompt_that_fails_by_a_bug_comes_back_and_is_on_record(
         request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
         assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.LLM_ERROR)
         assert session.snapshot.unsent == {Slot.RED: "One"}
-        [artifact] = await store.artifacts(session.id, request_id=request.id)
+        [artifact] = await store.calls.artifacts(session.id, request_id=request.id)
         assert (artifact.error_code, artifact.call) == (ErrorCode.LLM_ERROR, 1)
         assert artifact.output_ref is not None, "what was paid for is on record"
         assert "ZeroDivision" not in artifact.error_message

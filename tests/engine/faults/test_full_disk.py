@@ -46,7 +46,7 @@ async def test_a_reply_that_comes_while_the_disk_is_full_outlives_the_program(
             async with window(store, again, session_id) as session:
                 assert session.snapshot.session.prompt_index == 1
             assert again.calls == []
-            assert {one.state for one in await store.requests(session_id)} == {RequestState.DONE}
+            assert {one.state for one in await store.calls.requests(session_id)} == {RequestState.DONE}
             assert [event.text for event in await store.log(session_id)] == ["One", text]
             await store.aclose()
             await asyncio.to_thread(Reader().check, plain_url(url))

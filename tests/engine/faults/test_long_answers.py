@@ -74,10 +74,10 @@ async def test_an_answer_beyond_its_bound_is_cut_off_while_it_streams_and_fails(
         assert "MAX_OUTPUT_TOKENS" in request.error_message
         assert model.is_closed
         assert model.sent <= BOUND + 500
-        [artifact] = await store.artifacts(row.session.id, request_id=request.id)
+        [artifact] = await store.calls.artifacts(row.session.id, request_id=request.id)
         assert artifact.error_code is ErrorCode.LLM_TRUNCATED
         assert artifact.output_ref is not None
-        [kept] = (await store.contents(row.session.id, [artifact.output_ref])).values()
+        [kept] = (await store.calls.contents(row.session.id, [artifact.output_ref])).values()
         assert kept == ("word " * 1_000)[:BOUND]
         after = row.session.snapshot.session
         if kind is RequestKind.REPLY:

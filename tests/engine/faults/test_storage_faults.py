@@ -368,6 +368,6 @@ async def test_a_clock_that_is_set_back_changes_no_order_and_loses_nothing(
         assert session.snapshot.session.state is SessionState.ENDED
     events = await store.log(session_id)
     assert [event.text for event in events][18::2] == [f"queued {number}" for number in range(4)]
-    summaries = [one for one in await store.requests(session_id) if isinstance(one, SummaryRequest)]
+    summaries = [one for one in await store.calls.requests(session_id) if isinstance(one, SummaryRequest)]
     assert sorted(str(one.prompts) for one in summaries) == ["1–7", "8–13"]
     await asyncio.to_thread(Reader().check, plain_url(url), only=session_id)

@@ -72,7 +72,7 @@ async def test_a_paid_reply_is_stored_exactly_once_when_the_store_is_back(
         assert len(ears.all(EventsAppended)) == 1
         assert len(ears.all(StorageTrouble)) == 1
         assert len(ears.all(StorageRecovered)) == 1
-        assert len(await store.artifacts(session.id)) == 2, "the lock's and the reply's"
+        assert len(await store.calls.artifacts(session.id)) == 2, "the lock's and the reply's"
         await play(session, 1)
 
 
@@ -119,7 +119,7 @@ async def test_a_reset_stops_what_was_stored_without_an_answer_and_puts_the_chap
         old = (await store.load(session.id)).session
         assert (old.state, old.tab1_locked) == (SessionState.DRAFT_TAB1, False)
         assert old.archived_at is not None
-        assert not [one for one in await store.requests(session.id) if one.state.is_open]
+        assert not [one for one in await store.calls.requests(session.id) if one.state.is_open]
     async with window(store, None, session.id) as restored:
         await done(restored, await restored.lock())
     assert (await store.load(fresh)).session.archived_at is None
@@ -136,11 +136,11 @@ async def test_a_settlement_that_can_never_be_stored_becomes_a_failure_and_the_s
             request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
         assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.STORAGE_SAVE_FAILED)
         assert (await store.load(session.id)).unsent == {Slot.RED: "One"}
-        [artifact] = await store.artifacts(session.id, request_id=request.id)
+        [artifact] = await store.calls.artifacts(session.id, request_id=request.id)
         assert artifact.output_ref is not None, "what was paid for is on record"
         assert "could not be settled" in caplog.text
         await done(session, await session.retry(request.id))
-        calls = await store.artifacts(session.id, request_id=request.id)
+        calls = await store.calls.artifacts(session.id, request_id=request.id)
         assert len(calls) == 2, "an answer that the store refused is not used again"
 
 
@@ -154,7 +154,7 @@ async def test_answers_on_record_whose_outcome_can_never_be_stored_are_not_used_
         assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.STORAGE_SAVE_FAILED)
         first = await answered(store, request)
         assert first
-        made = await store.artifacts(session.id)
+        made = await store.calls.artifacts(session.id)
         total = sum_of(entries_of("Dawn", session.snapshot.session, made, ()))
         shown = totals_of(calls_of(made, ()))
         assert len(made) > total.calls == len([one for one in made if one.output_ref]), "a mark is no call"
@@ -199,9 +199,8 @@ async def ended_chapter(store: PostgresStore) -> AsyncIterator[tuple[Outage, Ses
 
 async def answered(store: PostgresStore, request: Request) -> list[ArtifactId]:
     """Return the calls of a request that a model has answered."""
-    return [
-        one.id for one in await store.artifacts(request.session_id, request_id=request.id) if one.output_ref
-    ]
+    calls = await store.calls.artifacts(request.session_id, request_id=request.id)
+    return [one.id for one in calls if one.output_ref]
 
 
 async def test_not_even_provenance_that_cannot_be_stored_stops_the_session(store: PostgresStore) -> None:
@@ -268,7 +267,7 @@ async def test_an_answer_that_arrives_after_another_window_has_settled_its_promp
         assert request.error_code is ErrorCode.LLM_CANCELLED, "the other window gave it back"
         await play(session, 1)
         assert len(await store.log(session.id)) == 2, "no reply without its prompt"
-        artifacts = await store.artifacts(session.id, request_id=request_id)
+        artifacts = await store.calls.artifacts(session.id, request_id=request_id)
         assert sorted(artifact.error_code is None for artifact in artifacts) == [False, True]
 
 

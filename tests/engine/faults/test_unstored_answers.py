@@ -126,8 +126,8 @@ async def test_a_paid_reply_is_in_the_story_although_the_program_ended_before_th
             await play(session, 1)
         assert len(model.calls) == 1, "the kept reply was not asked for again"
         assert [event.text for event in await store.log(session_id)][::2] == ["One", "What now, prompt 2?"]
-        assert [request.state for request in await store.requests(session_id)] == [RequestState.DONE] * 3
-        assert len(await store.artifacts(session_id)) == 3
+        assert [one.state for one in await store.calls.requests(session_id)] == [RequestState.DONE] * 3
+        assert len(await store.calls.artifacts(session_id)) == 3
         assert (await store.load(session_id)).unsent == {}
     await asyncio.to_thread(Reader().check, plain_url(plain.url))
 
@@ -140,15 +140,15 @@ async def test_where_another_window_went_on_meanwhile_the_call_is_on_record_and_
         assert list(session.snapshot.unsent.values()) == ["One"]
         await play(session, 1)
         story = await elsewhere.log(session_id)
-        calls = await elsewhere.artifacts(session_id)
+        calls = await elsewhere.calls.artifacts(session_id)
     async with opened(plain, tmp_path) as store:
         async with window(store, session_id=session_id):
             assert not files(tmp_path)
         assert await store.log(session_id) == story
-        [kept] = [one for one in await store.artifacts(session_id) if one not in calls]
+        [kept] = [one for one in await store.calls.artifacts(session_id) if one not in calls]
         assert kept.error_code is None
         assert kept.output_ref is not None
-        assert (await store.contents(session_id, [kept.output_ref]))[kept.output_ref]
+        assert (await store.calls.contents(session_id, [kept.output_ref]))[kept.output_ref]
     with psycopg.connect(plain_url(plain.url)) as connection:
         check_session(connection, session_id, may_be_late=True)
 
@@ -167,9 +167,10 @@ async def test_a_prompt_that_is_sent_again_has_the_answer_of_which_only_the_call
             assert (await session.wait(sent)).state is RequestState.DONE
         assert model.calls == []
         prompt, reply = await store.log(session_id)
-        [kept] = [one for one in await store.artifacts(session_id, request_id=sent) if one.output_ref]
+        [kept] = [one for one in await store.calls.artifacts(session_id, request_id=sent) if one.output_ref]
         assert kept.output_ref is not None
-        assert (await store.contents(session_id, [kept.output_ref]))[kept.output_ref].endswith(reply.text)
+        texts = await store.calls.contents(session_id, [kept.output_ref])
+        assert texts[kept.output_ref].endswith(reply.text)
         assert prompt.text == "One"
     with psycopg.connect(plain_url(plain.url)) as connection:
         check_session(connection, session_id)
@@ -202,9 +203,9 @@ async def test_two_paid_answers_that_wait_behind_each_other_are_both_kept_whole(
             assert not files(tmp_path)
             await session.wait_idle()
         assert again.calls == [], "nothing is to be sent again"
-        assert {one.state for one in await store.requests(session_id)} == {RequestState.DONE}
+        assert {one.state for one in await store.calls.requests(session_id)} == {RequestState.DONE}
         assert (await store.load(session_id)).session.prompt_index == 1
-        assert len([one for one in await store.artifacts(session_id) if one.output_ref]) == 3
+        assert len([one for one in await store.calls.artifacts(session_id) if one.output_ref]) == 3
     with psycopg.connect(plain_url(plain.url)) as connection:
         check_session(connection, session_id)
 
@@ -251,9 +252,9 @@ async def two_kept(
 
 
 async def check_both_stored(store: PostgresStore, session_id: SessionId) -> None:
-    assert {one.state for one in await store.requests(session_id)} == {RequestState.DONE}
+    assert {one.state for one in await store.calls.requests(session_id)} == {RequestState.DONE}
     assert (await store.load(session_id)).session.prompt_index == 1
-    assert len([one for one in await store.artifacts(session_id) if one.output_ref]) == 3
+    assert len([one for one in await store.calls.artifacts(session_id) if one.output_ref]) == 3
 
 
 ORDERS = pytest.mark.parametrize(
@@ -326,7 +327,7 @@ async def test_a_paid_reply_is_stored_once_where_the_server_is_back_before_the_p
             await play(session, 1)
         assert not files(tmp_path)
         assert [event.text for event in await store.log(session_id)][::2] == ["One", "What now, prompt 2?"]
-        assert {request.state for request in await store.requests(session_id)} == {RequestState.DONE}
+        assert {request.state for request in await store.calls.requests(session_id)} == {RequestState.DONE}
     assert len(model.calls) == 2, "the reply was not asked for again"
     with psycopg.connect(plain_url(plain.url)) as connection:
         check_session(connection, session_id)
@@ -360,7 +361,7 @@ async def test_an_answer_whose_call_the_database_refused_is_used_once_it_can_be_
             assert (await session.wait(request_id)).state is RequestState.FAILED
             assert session.snapshot.unsent == {Slot.RED: "One"}
         await asyncio.to_thread(run, plain, REPAIRED)
-        assert not await store.artifacts(session_id, request_id=request_id)
+        assert not await store.calls.artifacts(session_id, request_id=request_id)
     async with opened(plain, tmp_path) as store:
         again = GatedModel()
         async with window(store, again, session_id) as session:
@@ -368,7 +369,7 @@ async def test_an_answer_whose_call_the_database_refused_is_used_once_it_can_be_
             sent = await session.submit_prompt(Slot.RED, "One")
             assert (await session.wait(sent)).state is RequestState.DONE
         assert again.calls == [], "it is not paid for twice"
-        assert len([one for one in await store.artifacts(session_id) if one.output_ref]) == 2
+        assert len([one for one in await store.calls.artifacts(session_id) if one.output_ref]) == 2
     with psycopg.connect(plain_url(plain.url)) as connection:
         check_session(connection, session_id, may_be_late=True)
 
@@ -389,6 +390,6 @@ async def test_an_answer_that_is_refused_but_for_its_call_leaves_no_file(
             finally:
                 repaired = tuple(one.replace("llm_artifact", "event") for one in REPAIRED)
                 await asyncio.to_thread(run, plain, repaired)
-            [call] = await store.artifacts(session_id, request_id=request_id)
+            [call] = await store.calls.artifacts(session_id, request_id=request_id)
             assert call.output_ref
             assert not files(tmp_path)

@@ -40,6 +40,6 @@ async def test_a_test_call_outlives_an_outage_in_which_the_program_ends(
     async with aclosing(await open_store(plain.url, folder)) as store:
         async with window(store, session_id=session_id):
             assert not list(folder.iterdir())
-        [test] = [one for one in await store.requests(session_id) if one.kind is RequestKind.TEST]
-        [call] = await store.artifacts(session_id, request_id=test.id)
+        [test] = [one for one in await store.calls.requests(session_id) if one.kind is RequestKind.TEST]
+        [call] = await store.calls.artifacts(session_id, request_id=test.id)
         assert call.output_ref is not None

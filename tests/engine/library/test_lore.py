@@ -18,6 +18,7 @@ from core.engine.services.library.lorebooks import LoreLibrary
 from core.exchange.session_export import ImportRefusedError, from_json
 from core.library.refusal import FileRefusedError
 from core.text.canonical_json import canonical, checksum
+from db.calls import PostgresCalls
 from db.store import PostgresStore
 from tests.core.library.cards.card_samples import V2, text_of
 from tests.engine.library.lore_table import (
@@ -98,7 +99,7 @@ async def test_a_chapter_without_lorebooks_asks_the_store_for_none(
     engine = engine_on(store)
     session = await locked(engine)
     monkeypatch.setattr(store, "lore_uses", None)
-    monkeypatch.setattr(store, "contents", None)
+    monkeypatch.setattr(PostgresCalls, "contents", None)
     await say(session, "The lamp?")
     assert (await engine.preview(session.id, RED, "And?")).lore == ()
     await session.aclose()

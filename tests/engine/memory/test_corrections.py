@@ -171,7 +171,7 @@ async def test_a_correction_goes_with_the_chapter_through_an_export(store: Postg
         body = await read_body(store, session.id)
     document = to_json(body)
     fresh = SessionId(new_uuid())
-    await store.create(as_new_session(from_json(document), fresh))
+    await store.chapters.create(as_new_session(from_json(document), fresh))
     copied = await read_body(store, fresh)
     assert [(b.place, b.payload) for b in copied.blocks] == [(b.place, b.payload) for b in body.blocks]
     first, *rest = body.blocks

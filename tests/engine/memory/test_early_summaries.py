@@ -38,7 +38,7 @@ async def test_prompts_of_the_allowed_length_are_summarised_early_and_the_chapte
         assert all((first - 1) // 7 == (last - 1) // 7 for first, last in spans)
         chunks = [str(call.messages[-1].content) for call in model.calls if is_summary(call)]
         assert all(any(f"{number}) {number} Go on" in chunk for chunk in chunks) for number in range(1, 17))
-        left_out = [line for one in await store.artifacts(session.id) for line in one.left_out]
+        left_out = [line for one in await store.calls.artifacts(session.id) for line in one.left_out]
         assert not [line for line in left_out if "not yet in memory" in line]
 
 
@@ -51,13 +51,13 @@ async def test_a_prompt_goes_with_shortened_texts_where_the_early_summary_fails(
         assert (session.snapshot.session.prompt_index, session.snapshot.session.boundary) == (8, 0)
         [failed] = session.snapshot.requests
         assert failed.error_code is ErrorCode.LLM_SERVER_ERROR
-        summaries = await store.artifacts(session.id, agent_id=8)
+        summaries = await store.calls.artifacts(session.id, agent_id=8)
         assert {one.request_id for one in summaries} == {failed.id}, "the same one is tried again"
-        newest = (await store.artifacts(session.id, agent_id=1))[-1]
+        newest = (await store.calls.artifacts(session.id, agent_id=1))[-1]
         assert any("not yet in memory" in line for line in newest.left_out)
     async with chapter(store, choices=NARROW) as other:
         await done(other, await other.submit_prompt(Slot.RED, "One"))
-        assert not [one for one in await store.requests(other.id) if one.kind is RequestKind.SUMMARY]
+        assert not [one for one in await store.calls.requests(other.id) if one.kind is RequestKind.SUMMARY]
 
 
 async def test_an_early_summary_that_failed_can_be_tried_again_by_hand(store: PostgresStore) -> None:

@@ -216,7 +216,7 @@ async def test_branches_save_points_and_exports_keep_it(store: PostgresStore) ->
         body = await read_body(store, session.id)
     assert from_json(to_json(body)) == body
     fresh = SessionId(new_uuid())
-    await store.create(as_new_session(from_json(to_json(body)), fresh))
+    await store.chapters.create(as_new_session(from_json(to_json(body)), fresh))
     assert (await store.load(fresh)).statuses == body.statuses != said
     restored = await slots.restore(session.id, kept.number)
     assert (await store.load(restored)).statuses == said

@@ -81,7 +81,7 @@ async def test_an_export_carries_the_text_of_memory(store: PostgresStore) -> Non
         await play(session, 1)
     body = from_json(to_json(await read_body(store, session.id)))
     copy = SessionId(new_uuid())
-    await store.create(as_new_session(body, copy))
+    await store.chapters.create(as_new_session(body, copy))
     for mine, other in zip(await store.blocks(session.id), await store.blocks(copy), strict=True):
         assert (mine.json_text, list(mine.payload)) == (other.json_text, list(other.payload))
 
@@ -101,7 +101,7 @@ async def test_memory_that_is_too_long_is_asked_to_be_shorter_and_kept_if_it_is_
         *_, block = await session.reads.memory_blocks()
         assert block.payload["canon_locks"] == (SHORT if is_shortened else LONG)["canon_locks"]
         assert "write at most 2,000" in model.calls[-1].messages[-1].content
-        calls = [call for call in await store.artifacts(session.id) if call.agent_id == 8]
+        calls = [call for call in await store.calls.artifacts(session.id) if call.agent_id == 8]
         assert [call.error_code for call in calls] == [ErrorCode.LLM_INVALID_JSON, None]
 
 

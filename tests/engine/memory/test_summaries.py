@@ -43,7 +43,7 @@ async def test_a_summary_that_fails_is_made_by_itself_a_little_later(store: Post
         assert (block.first, block.last) == (1, 2)
         assert len(ears.all(RequestFailed)) == 3
         assert session.snapshot.session.state is SessionState.ACTIVE
-        artifacts = await store.artifacts(session.id)
+        artifacts = await store.calls.artifacts(session.id)
         attempts = [(a.attempt, a.error_code) for a in artifacts if a.agent_id == 8]
         failed = ErrorCode.LLM_TIMEOUT
         assert attempts == [(1, failed), (2, failed), (3, failed), (4, None)]
@@ -76,7 +76,8 @@ async def test_a_summary_that_waits_to_be_tried_again_is_tried_after_the_session
     assert failed.retry_after is not None
     async with window(store, None, session.id) as session, listening(session) as ears:
         await ears.hear(MemoryAppended)
-        [done_] = [a for a in await store.artifacts(session.id, request_id=failed.id) if not a.error_code]
+        calls = await store.calls.artifacts(session.id, request_id=failed.id)
+        [done_] = [one for one in calls if not one.error_code]
         assert done_.attempt == 2
         assert done_.created_at >= failed.retry_after - timedelta(milliseconds=50)
 

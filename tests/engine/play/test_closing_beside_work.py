@@ -15,7 +15,8 @@ from core.gateway.cashier import Cashier
 from core.storage.session_store import Lease, WriterInfo
 from core.storage.snapshot import Snapshot
 from tests.engine.windows import GatedModel, Late, done, engine_on, is_summary, listening, play, playable
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +45,7 @@ async def test_what_a_summary_asks_for_while_its_chapter_is_closed_waits_for_the
     await closing
     assert is_summary(model.calls[-1]), "no model is called for a chapter that is closed"
     assert not session.background.is_running
-    drawn = (await store.requests(session.id))[-1]
+    drawn = (await store.calls.requests(session.id))[-1]
     assert (drawn.kind, drawn.attempts) == (RequestKind.EXTRACTION, 0)
 
 

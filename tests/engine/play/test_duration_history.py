@@ -60,10 +60,10 @@ def test_what_failed_or_was_another_s_tells_nothing(calls: list[Artifact]) -> No
 
 async def test_a_new_chapter_knows_it_of_the_one_played_before(store: PostgresStore) -> None:
     async with chapter(store) as before:
-        [made] = await store.artifacts(before.id, agent_id=0)
-        assert await store.artifacts(before.id, agent_id=8) == []
-        *_, last = await store.artifacts(before.id)
-        assert await store.artifacts(before.id, newest=1) == [last]
+        [made] = await store.calls.artifacts(before.id, agent_id=0)
+        assert await store.calls.artifacts(before.id, agent_id=8) == []
+        *_, last = await store.calls.artifacts(before.id)
+        assert await store.calls.artifacts(before.id, newest=1) == [last]
     async with window(store) as fresh:
         assert await fresh.reads.last_duration(0, made.model) is not None
         assert await fresh.reads.last_duration(0, "nothing is called so") is None
@@ -75,7 +75,7 @@ async def test_how_long_the_first_word_took_and_how_long_the_whole_is_on_record(
     )
     async with chapter(store, scripted(slow)) as session:
         request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
-        [artifact] = await store.artifacts(session.id, request_id=request.id)
+        [artifact] = await store.calls.artifacts(session.id, request_id=request.id)
     assert artifact.first_token_ms is not None
     assert artifact.total_ms is not None
     assert 60 <= artifact.first_token_ms <= artifact.total_ms < PATIENCE * 1_000

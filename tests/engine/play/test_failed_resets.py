@@ -14,6 +14,8 @@ from core.engine.session.reset import reset_session
 from core.providers.scripted.provider import ScriptedProvider
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
+from tests.store.in_memory.memory_chapters import MemoryChapters
+from tests.store.in_memory.memory_database import MemoryDatabase
 from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
@@ -95,22 +97,23 @@ async def test_a_reset_that_is_cancelled_while_it_begins_leaves_the_chapter_as_i
     await session.aclose()
 
 
-class CreatesSlowly(MemoryStore):
-    """A store that takes its time over the chapter in place of one that is reset."""
+class CreatesSlowly(MemoryChapters):
+    """A list that takes its time over the chapter in place of one that is reset."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, database: MemoryDatabase) -> None:
+        super().__init__(database)
         self.has_come, self.goes_on = asyncio.Event(), asyncio.Event()
 
     async def create(self, changes: Changes) -> None:
-        if await self.sessions():
+        if await self.listed():
             self.has_come.set()
             await self.goes_on.wait()
         await super().create(changes)
 
 
 async def test_a_second_reset_at_once_is_refused_and_leaves_the_first_alone() -> None:
-    store, both_are_saved = CreatesSlowly(), asyncio.Barrier(2)
+    store, both_are_saved = MemoryStore(), asyncio.Barrier(2)
+    store.chapters = chapters = CreatesSlowly(store.database)
     engine = Engine(store, ScriptedProvider(), defaults_for("scripted"), label="here")
     session = await engine.open(await engine.create())
     await session.edits.edit_tab1(Tab1Edit(title="The Lamp"))
@@ -122,11 +125,11 @@ async def test_a_second_reset_at_once_is_refused_and_leaves_the_first_alone() ->
         return await reset_session(session._writer, session._apply_when_idle, save)
 
     resets = [asyncio.create_task(reset()) for _ in range(2)]
-    await store.has_come.wait()
+    await chapters.has_come.wait()
     [refused], [first] = await asyncio.wait(resets, return_when=asyncio.FIRST_COMPLETED)
     assert isinstance(refused.exception(), IllegalCommandError)
     assert session.snapshot.session.state is SessionState.RESETTING
-    store.goes_on.set()
+    chapters.goes_on.set()
     fresh = await first
     await session.aclose()
     assert [one.id for one in await engine.sessions()] == [fresh]

@@ -62,7 +62,7 @@ async def long_chapter(session: SessionHandle) -> None:
 
 
 async def text_of_parts(store: PostgresStore, calls: Sequence[Artifact]) -> str:
-    texts = await store.contents(calls[0].session_id, [call.output_ref or "" for call in calls])
+    texts = await store.calls.contents(calls[0].session_id, [call.output_ref or "" for call in calls])
     return "\n\n".join(texts[call.output_ref or ""].strip() for call in calls)
 
 
@@ -73,7 +73,7 @@ async def test_a_chapter_that_does_not_fit_is_written_part_by_part_with_every_pa
         await long_chapter(session)
         request = await done(session, await session.build_narrative())
         [draft] = await store.drafts(session.id)
-        artifacts = await store.artifacts(session.id, request_id=request.id)
+        artifacts = await store.calls.artifacts(session.id, request_id=request.id)
         assert len(artifacts) >= 3
         assert [artifact.call for artifact in artifacts] == list(range(1, len(artifacts) + 1))
         assert draft.text == await text_of_parts(store, artifacts)
@@ -96,7 +96,7 @@ async def test_a_build_that_failed_at_its_third_part_does_not_pay_for_the_first_
         assert again[0] == paid[2], "it goes on with the part that failed"
         assert not {*paid[:2]} & {*again}
         [draft] = await store.drafts(session.id)
-        artifacts = await store.artifacts(session.id, request_id=failed.id)
+        artifacts = await store.calls.artifacts(session.id, request_id=failed.id)
         good = [artifact for artifact in artifacts if artifact.error_code is None]
         assert {a.attempt for a in good} == {1, 2}
         assert draft.model == good[-1].model
@@ -116,7 +116,7 @@ async def test_parts_that_are_on_record_are_used_again_where_the_store_refuses_t
         failed = await session.wait(await session.build_narrative())
         assert (failed.error_code, outage.failures) == (ErrorCode.STORAGE_SAVE_FAILED, 1)
         first = [input_hash(call) for call in model.calls]
-        artifacts = await store.artifacts(session.id, request_id=failed.id)
+        artifacts = await store.calls.artifacts(session.id, request_id=failed.id)
         assert [one.error_code for one in artifacts] == [None, None, ErrorCode.LLM_SERVER_ERROR]
         model.calls.clear()
         await done(session, await session.retry(failed.id))
@@ -208,7 +208,7 @@ async def test_every_input_can_be_put_together_again_from_what_is_stored(store: 
         await session.wait_idle()
         await done(session, await session.build_narrative())
         sent = {input_hash(call): call for call in model.calls}
-        artifacts = await store.artifacts(session.id)
+        artifacts = await store.calls.artifacts(session.id)
         assert [artifact.input_hash for artifact in artifacts] == [input_hash(call) for call in model.calls]
         for artifact in artifacts:
             assert await reassembled(store, session, artifact.input_ref) == list(
@@ -218,8 +218,8 @@ async def test_every_input_can_be_put_together_again_from_what_is_stored(store: 
 
 async def reassembled(store: PostgresStore, session: SessionHandle, manifest: str) -> list[ChatMessage]:
     """Return the messages that a manifest stands for: its segments, joined as the program joins them."""
-    listed = json.loads((await store.contents(session.id, [manifest]))[manifest])
-    stored = await store.contents(session.id, {part for _, _, part in listed})
+    listed = json.loads((await store.calls.contents(session.id, [manifest]))[manifest])
+    stored = await store.calls.contents(session.id, {part for _, _, part in listed})
     return [
         ChatMessage(role, "\n\n".join(stored[part] for _, _, part in group))
         for role, group in groupby(listed, key=lambda segment: segment[0])
@@ -229,8 +229,8 @@ async def reassembled(store: PostgresStore, session: SessionHandle, manifest: st
 async def test_what_is_sent_again_and_again_is_stored_once(store: PostgresStore) -> None:
     async with chapter(store, scripted()) as session:
         await play(session, 3)
-        artifacts = [a for a in await store.artifacts(session.id) if a.agent_id == 1]
-        manifests = await store.contents(session.id, {artifact.input_ref for artifact in artifacts})
+        artifacts = [a for a in await store.calls.artifacts(session.id) if a.agent_id == 1]
+        manifests = await store.calls.contents(session.id, {artifact.input_ref for artifact in artifacts})
         systems = {
             part for text in manifests.values() for role, _, part in json.loads(text) if role == "system"
         }

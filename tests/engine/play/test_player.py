@@ -140,10 +140,10 @@ async def test_what_was_written_in_the_screen_after_a_lock_that_failed_is_kept_b
         for _ in range(2):
             with pytest.raises(StoryEngineError, match="refused the key"):
                 await ScriptPlayer(session, script, lambda _: None, retry_wait=0.0).play()
-        assert await store.save_points(session.id) == [], "its own words are in the file"
+        assert await store.save_points.listed(session.id) == [], "its own words are in the file"
         await session.edits.edit_tab1(Tab1Edit(world="An hour's work, typed in the screen."))
         await ScriptPlayer(session, script, lambda _: None, retry_wait=0.0).play()
-        first = (await store.save_points(session.id))[0]
+        first = (await store.save_points.listed(session.id))[0]
     assert first.label == "before the script was played again"
     assert content_of(first).tab1.world == "An hour's work, typed in the screen."
     assert session.snapshot.tab1.world == script.world

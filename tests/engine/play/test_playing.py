@@ -139,7 +139,7 @@ async def test_a_prompt_that_is_stopped_mid_stream_fails_with_its_text_in_the_co
         assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.LLM_CANCELLED)
         assert (await ears.hear(UnsentChanged)).text == "One"
         assert (await ears.hear(RequestFailed)).error.code is ErrorCode.LLM_CANCELLED
-        [artifact] = await store.artifacts(session.id, request_id=request_id)
+        [artifact] = await store.calls.artifacts(session.id, request_id=request_id)
         assert artifact.error_code is ErrorCode.LLM_CANCELLED
         assert artifact.output_ref is not None, "what had come in is on record"
         assert (await store.load(session.id)).session.prompt_index == 0
@@ -289,7 +289,7 @@ async def test_a_bug_inside_a_provider_settles_the_request_and_the_session_goes_
             request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
         assert request.state is RequestState.FAILED
         assert (await store.load(session.id)).unsent == {Slot.RED: "One"}
-        [artifact] = await store.artifacts(session.id, request_id=request.id)
+        [artifact] = await store.calls.artifacts(session.id, request_id=request.id)
         assert artifact.error_code is request.error_code
         if isinstance(error, Exception):
             assert request.error_code is ErrorCode.LLM_ERROR

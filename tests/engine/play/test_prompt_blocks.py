@@ -130,7 +130,7 @@ async def test_a_save_slot_and_an_export_hold_the_blocks(store: PostgresStore) -
         document = to_json(await read_body(store, restored))
     assert from_json(document).prompt_blocks == BLOCKS
     copy = SessionId(new_uuid())
-    await store.create(as_new_session(from_json(document), copy))
+    await store.chapters.create(as_new_session(from_json(document), copy))
     assert (await store.load(copy)).prompt_blocks == BLOCKS
 
 
@@ -170,8 +170,8 @@ async def test_a_file_with_other_prompt_blocks_is_refused(store: PostgresStore) 
 async def test_a_purge_takes_the_blocks_with_it(store: PostgresStore, url: str) -> None:
     async with chapter(store) as session:
         await session.edits.edit_prompt_blocks(BLOCKS)
-    await store.archive(session.id, utc_now())
-    await store.purge(session.id)
+    await store.chapters.archive(session.id, utc_now())
+    await store.chapters.purge(session.id)
     with psycopg.connect(plain_url(url)) as raw:
         count = "SELECT count(*) FROM prompt_blocks WHERE session_id = %s"
         assert raw.execute(count, [session.id]).fetchone() == (0,)

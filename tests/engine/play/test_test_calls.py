@@ -47,7 +47,7 @@ async def test_a_test_call_is_on_record_with_what_went_out_and_what_came_back(st
         assert request.state is RequestState.DONE
         assert (artifact.agent_id, artifact.prompt_version, artifact.error_code) == (1, TEST_VERSION, None)
         assert artifact.output_ref is not None
-        texts = await store.contents(session.id, [artifact.input_ref, artifact.output_ref])
+        texts = await store.calls.contents(session.id, [artifact.input_ref, artifact.output_ref])
         assert all(texts.values())
         parts = from_json(to_json(await read_body(store, session.id))).contents
         assert TEST_PROMPT in [part.text for part in parts]
@@ -99,7 +99,7 @@ async def test_test_calls_are_exported_and_imported_as_they_are(store: PostgresS
         await record_test_call(session, scripted(failing(RequestKind.REPLY, Fault.RATE_LIMITED)))
         document = to_json(await read_body(store, session.id))
     copy = SessionId(new_uuid())
-    await store.create(as_new_session(from_json(document), copy))
+    await store.chapters.create(as_new_session(from_json(document), copy))
     async with window(store, None, copy) as imported:
         states = [request.state for request, _ in await stored_tests(imported)]
         assert states == [RequestState.DONE, RequestState.CANCELLED]

@@ -21,7 +21,8 @@ from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Fault
 from tests.engine.windows import chapter, engine_on, failing, listening, play, playable, scripted
 from tests.store.in_memory.memory_bank import MemoryBank
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore, give_way
+from tests.store.in_memory.memory_database import MemoryDatabase, give_way
+from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 

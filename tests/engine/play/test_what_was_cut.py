@@ -35,8 +35,8 @@ async def test_only_the_reply_of_a_very_small_model_ends_at_our_own_mark_and_its
     async with chapter(store, scripted(said), choices=in_style(AgentRole.CHARACTER, style)) as session:
         request = await done(session, await session.submit_prompt(Slot.RED, "Read it."))
         *_, reply = await store.log(session.id)
-        [call] = await store.artifacts(session.id, request_id=request.id)
-        assert (await store.contents(session.id, [call.output_ref or ""])) == {call.output_ref: text}
+        [call] = await store.calls.artifacts(session.id, request_id=request.id)
+        assert (await store.calls.contents(session.id, [call.output_ref or ""])) == {call.output_ref: text}
         if style is PromptStyle.FULL:
             assert (reply.text, call.left_out) == (text, ())
         else:
@@ -52,7 +52,7 @@ async def written(store: PostgresStore, session: SessionHandle) -> tuple[Narrati
     await session.wait_idle()
     request = await done(session, await session.build_narrative())
     [draft] = await store.drafts(session.id)
-    [call] = await store.artifacts(session.id, request_id=request.id)
+    [call] = await store.calls.artifacts(session.id, request_id=request.id)
     return draft, call
 
 
@@ -108,7 +108,7 @@ async def test_only_a_very_small_models_narrative_leaves_out_what_the_chapter_al
     own = replace(CHOICES[role], style=style, avoids_repeats=avoids_repeats)
     async with chapter(store, scripted(said), choices=ModelAssignments({**CHOICES, role: own})) as session:
         draft, call = await written(store, session)
-        assert (await store.contents(session.id, [call.output_ref or ""])) == {call.output_ref: text}
+        assert (await store.calls.contents(session.id, [call.output_ref or ""])) == {call.output_ref: text}
         if style is PromptStyle.SMALL and avoids_repeats:
             assert draft.text == f"{lamp} She waited. She left."
             assert call.left_out == ("1 sentence that repeats what the chapter has already",)

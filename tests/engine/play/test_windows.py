@@ -268,8 +268,8 @@ async def test_a_session_that_was_left_without_a_word_is_mended_when_it_is_opene
             }
             await repaired.wait_idle()
             assert repaired.snapshot.session.state is states[kind]
-            interrupted = [a for a in await store.artifacts(session_id, request_id=request_id) if not a.call]
-            assert len(interrupted) == 1
+            made = await store.calls.artifacts(session_id, request_id=request_id)
+            assert len([one for one in made if not one.call]) == 1
             if kind is RequestKind.SUMMARY:
                 assert repaired.snapshot.session.boundary == 1, "it was caught up by itself"
             else:

@@ -95,7 +95,7 @@ async def begin(session: SessionHandle, ears: Ears) -> RequestId:
 
 
 async def stored(store: PostgresStore, session: SessionHandle, request_id: RequestId) -> Request:
-    return next(one for one in await store.requests(session.id) if one.id == request_id)
+    return next(one for one in await store.calls.requests(session.id) if one.id == request_id)
 
 
 async def test_work_is_done_beside_the_play_and_leaves_the_session_as_it_is(store: PostgresStore) -> None:
@@ -105,7 +105,7 @@ async def test_work_is_done_beside_the_play_and_leaves_the_session_as_it_is(stor
         settled = await session.wait(request_id)
         assert (settled.state, settled.attempts) == (RequestState.DONE, 1)
         assert session.snapshot.session == before
-        assert len(await store.artifacts(session.id, request_id=request_id)) == 1
+        assert len(await store.calls.artifacts(session.id, request_id=request_id)) == 1
 
 
 async def test_a_session_without_work_beside_the_play_has_no_task_for_it(store: PostgresStore) -> None:
@@ -140,7 +140,7 @@ async def test_work_makes_room_for_a_prompt_and_is_taken_up_again(store: Postgre
         settled = await session.wait(request_id)
     put_back = [n for n in ears.all(RequestQueued) if n.request.id == request_id]
     assert len(put_back) == 2, "queued, and put back once"
-    artifacts = await store.artifacts(session_id, request_id=request_id)
+    artifacts = await store.calls.artifacts(session_id, request_id=request_id)
     assert settled.state is RequestState.DONE
     assert settled.attempts == len(artifacts) <= 2
     await session.aclose()

@@ -66,7 +66,7 @@ async def test_a_call_that_makes_room_before_it_answers_is_on_record_and_is_no_t
     await session.aclose()
     assert settled.state is RequestState.DONE, "one try is all that it has"
     assert (settled.attempts, settled.tries) == (2, 1)
-    sent, answered = await store.artifacts(session_id, request_id=request_id)
+    sent, answered = await store.calls.artifacts(session_id, request_id=request_id)
     assert (sent.attempt, sent.error_code, sent.output_ref) == (1, ErrorCode.LLM_CANCELLED, None)
     assert (answered.attempt, answered.error_code) == (2, None)
     kept = await stored(store, session, request_id)
@@ -85,7 +85,7 @@ async def test_a_call_that_only_waited_for_its_place_leaves_no_record(store: Pos
         request_id = await add(session)
         await ears.hear(CallStarted, lambda notice: notice.request.id == request_id)
         await session.aclose()
-    assert not await store.artifacts(session_id, request_id=request_id)
+    assert not await store.calls.artifacts(session_id, request_id=request_id)
     left = await stored(store, session, request_id)
     assert (left.state, left.attempts) == (RequestState.PENDING, 0)
 

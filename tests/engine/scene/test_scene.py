@@ -361,7 +361,7 @@ async def test_an_export_and_a_save_slot_bring_everything_back(store: PostgresSt
         canon = await session.reads.canon()
     body = from_json(to_json(await read_body(store, session_id)))
     moved = SessionId(new_uuid())
-    await store.create(as_new_session(body, moved))
+    await store.chapters.create(as_new_session(body, moved))
     told = [(event.place, event.text, event.audience) for event in canon]
     assert [(event.place, event.text, event.audience) for event in await store.canon(moved)] == told
     assert (await store.load(moved)).secrets == (await store.load(session_id)).secrets

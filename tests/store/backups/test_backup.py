@@ -44,9 +44,9 @@ async def file(url: str, store: PostgresStore, locked: tuple[Session, Lease], tm
 
 async def everything(store: PostgresStore) -> object:
     """Return all that a store tells of its chapters."""
-    listed = await store.sessions()
+    listed = await store.chapters.listed()
     return listed, [
-        (await store.load(line.id), await store.log(line.id), await store.artifacts(line.id))
+        (await store.load(line.id), await store.log(line.id), await store.calls.artifacts(line.id))
         for line in listed
     ]
 
@@ -155,7 +155,7 @@ async def test_chapters_are_replaced_only_when_asked(
     session, lease = locked
     at_backup = await everything(store)
     played = await chapters.play(store, (await store.load(session.id)).session, lease, 2)
-    await store.create(chapters.creation(chapters.new_session()))
+    await store.chapters.create(chapters.creation(chapters.new_session()))
     now = await everything(store)
     with pytest.raises(StorageError, match="holds 2 chapters"):
         await restore(url, file)
@@ -206,7 +206,7 @@ async def test_a_chapter_that_is_begun_while_a_backup_is_restored_is_not_lost(
 ) -> None:
     async with aclosing(await open_store(empty_url)) as other:
         session = chapters.new_session()
-        before_it_replaces(monkeypatch, lambda: other.create(chapters.creation(session)))
+        before_it_replaces(monkeypatch, lambda: other.chapters.create(chapters.creation(session)))
         with pytest.raises(StorageError, match="nothing was changed") as refused:
             await restore(empty_url, file)
         assert "another window has begun a chapter" in refused.value.hint
@@ -220,7 +220,7 @@ async def test_a_restore_over_everything_drops_nothing_that_it_did_not_back_up(
     configuration = Configuration(Paths(*[tmp_path] * 4), settings)
     async with aclosing(await open_store(empty_url)) as other:
         session = chapters.new_session()
-        before_it_replaces(monkeypatch, lambda: other.create(chapters.creation(session)))
+        before_it_replaces(monkeypatch, lambda: other.chapters.create(chapters.creation(session)))
         with pytest.raises(StorageError, match="nothing was changed"):
             await restore_backup(configuration, file, replace=True)
         assert (await other.load(session.id)).session == session
@@ -294,7 +294,7 @@ async def test_a_backup_of_an_earlier_program_has_no_seal_and_is_restored(
 async def test_a_restore_that_fails_half_way_changes_nothing(
     store: PostgresStore, url: str, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await store.create(chapters.creation(chapters.new_session()))
+    await store.chapters.create(chapters.creation(chapters.new_session()))
     before = await everything(store)
     monkeypatch.setattr("db.backups.dump._FENCE", "SELECT 1/0")
     with pytest.raises(StorageError, match="psql failed; nothing was changed") as caught:

@@ -47,8 +47,8 @@ async def test_chapters_in_a_schema_of_their_own_are_backed_up_and_restored(
         await lease.aclose()
         before = await store.log(session.id)
         await backup(own_schema, file)
-        await store.archive(session.id, session.created_at)
-        await store.purge(session.id)
+        await store.chapters.archive(session.id, session.created_at)
+        await store.chapters.purge(session.id)
     await restore(own_schema, file)
     await restore(own_schema, file, replace=True)
     async with aclosing(await open_store(own_schema)) as store:

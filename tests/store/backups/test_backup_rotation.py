@@ -33,7 +33,7 @@ async def test_a_directory_keeps_the_newest_backups_and_every_other_file(
     assert held(tmp_path) == {of_the_gm, *files[1:]}
     await restore(empty_url, files[-1])
     restored = await open_store(empty_url)
-    assert [line.id for line in await restored.sessions()] == [locked[0].id]
+    assert [line.id for line in await restored.chapters.listed()] == [locked[0].id]
 
 
 async def test_a_backup_makes_the_directory_that_is_missing_for_its_owner_alone(

@@ -169,7 +169,7 @@ async def test_a_backup_of_every_schema_there_ever_was_restores_into_this_progra
     with psycopg.connect(plain_url(there)) as raw:
         assert raw.execute("SELECT version_num FROM alembic_version").fetchall() == [(HEAD,)]
     store = await open_store(there)
-    newest, *older = await store.sessions()
+    newest, *older = await store.chapters.listed()
     assert len(older) == RESTORED.index(revision)
     await _plays_on(store, newest.id)
     await store.aclose()
@@ -200,7 +200,7 @@ async def test_chapters_in_every_state_of_each_schema_without_prompt_blocks_can_
         await make_old(here, revision)
         await add_every_state(here)
     store = await open_store(here)
-    lines = await store.sessions()
+    lines = await store.chapters.listed()
     assert Counter(line.title for line in lines) == dict.fromkeys(("Old", *SessionState), len(revisions))
     for number, line in enumerate(lines):
         before = await store.load(line.id)

@@ -63,7 +63,7 @@ def cut(file: Path, directory: Path) -> Path:
 
 async def begin_chapter(url: str) -> None:
     async with aclosing(await open_store(url)) as store:
-        await store.create(chapters.creation(chapters.new_session()))
+        await store.chapters.create(chapters.creation(chapters.new_session()))
 
 
 def kept_before(configuration: Configuration, file: Path) -> list[Path]:
@@ -84,7 +84,7 @@ async def test_the_oldest_backup_that_is_kept_before_restores_can_be_restored_an
     there = sorted(configuration.paths.backups.iterdir())
     assert there == [*kept, before], "what was restored is not removed by its own restore"
     async with aclosing(await open_store(url)) as store:
-        [line] = await store.sessions()
+        [line] = await store.chapters.listed()
         assert line.prompt_index == 2
 
 
@@ -115,7 +115,7 @@ async def test_a_restore_that_is_refused_removes_no_backup_that_was_kept(
 async def say_more(url: str) -> None:
     """Open the chapter and store what is typed there."""
     async with aclosing(await open_store(url)) as store:
-        [line] = await store.sessions()
+        [line] = await store.chapters.listed()
         lease = await chapters.taken(store, line.id)
         await store.commit(Changes(session_id=line.id, unsent={Slot.RED: "later"}), lease)
 
@@ -141,9 +141,9 @@ async def test_a_restore_drops_nothing_that_a_window_wrote_after_the_backup_befo
             with pytest.raises(StorageError, match="nothing was changed") as refused:
                 await restore_backup(configuration, file, replace=True)
             assert "another window has written meanwhile" in refused.value.hint
-        assert (await store.sessions())[0].prompt_index == 0, "what it wrote is there"
+        assert (await store.chapters.listed())[0].prompt_index == 0, "what it wrote is there"
         assert await restore_backup(configuration, file, replace=True)
-        [line] = await store.sessions()
+        [line] = await store.chapters.listed()
         assert line.prompt_index == 2
 
 
@@ -160,7 +160,7 @@ async def test_a_library_without_a_chapter_is_replaced_only_when_asked_and_is_ba
         assert not await store.library.books()
         await restore_backup(configuration, before, replace=True)
         assert len(await store.library.books()) == 1
-        assert not await store.sessions()
+        assert not await store.chapters.listed()
 
 
 async def test_a_library_that_is_begun_while_a_backup_is_restored_is_not_lost(

@@ -62,10 +62,10 @@ async def test_an_older_value_is_recalled_only_where_no_item_took_its_place(
     first = write_story(seed=5, prompts=80, items=36, questions=4)
     following = write_next(first)
     told, next_told = (one if is_linked else without_links(one) for one in (first, following))
-    await store.create(told.changes)
+    await store.chapters.create(told.changes)
     here = await asked(store, told, first, ALL_RECALLED)
     assert here.changed_asked == sum(bool(one.outdated) for one in first.planted) > 0
-    await store.create(next_told.changes)
+    await store.chapters.create(next_told.changes)
     now, ids = utc_now(), (first.changes.session_id, following.changes.session_id)
     book = Book(id=BookId(new_uuid()), title="Canon", chapters=ids, created_at=now, updated_at=now)
     await store.library.put_book(book)

@@ -164,7 +164,7 @@ async def test_a_misspelled_name_is_found_beside_forms_of_words_in_one_recall(st
     name = replace(name, details=PersonDetails(), evidence=(replace(name.evidence[0], words="alt"),))
     await store.bank.put([name])
     asked = RecallRequest(text="Sah Wilhelmiene das Haus?", recent_from=9)
-    reader = BankReader(store, longest_wait=60.0)  # seconds, on a machine that is busy too
+    reader = BankReader(store.bank, longest_wait=60.0)  # seconds, on a machine that is busy too
     found = (await reader.read(await store.load(session.id), Slot.RED, asked)).recalled
     assert {(one.found.item.id.int, one.words) for one in found} == {
         (HOUSES, ("haus",)),

@@ -187,8 +187,8 @@ async def test_a_purged_chapter_leaves_neither_words_nor_vectors(
     store: PostgresStore, raw: psycopg.Connection
 ) -> None:
     session, _ = await with_vectors(store)
-    await store.archive(session.id, session.created_at)
-    await store.purge(session.id)
+    await store.chapters.archive(session.id, session.created_at)
+    await store.chapters.purge(session.id)
     assert raw.execute(COUNT).fetchone() == (0,)
     assert raw.execute(PIECES).fetchone() == (0,)
     assert raw.execute("SELECT count(*) FROM bank_word").fetchone() == (0,)

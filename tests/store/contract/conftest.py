@@ -7,13 +7,14 @@ import pytest
 
 from core.storage.session_store import SessionStore
 from db.store import PostgresStore, open_store
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryStore
 from tests.store.servers import cloned, give_back
 
 OpenWindow = Callable[[], Awaitable[SessionStore]]
 Database = str | MemoryDatabase
 """The URL of a database on PostgreSQL, or one in memory."""
-ALONE = {f"test_{name}_contract" for name in ("costs", "library", "pause", "proposals", "rates", "store")}
+ALONE = {f"test_{name}_contract" for name in ("chapters", "costs", "library", "pause", "proposals", "rates")}
 """Files whose tests read what belongs to no chapter: each test has a database of its own."""
 
 

@@ -106,7 +106,7 @@ async def test_secrets_are_replaced_whole_and_what_canon_reveals_is_loaded_with_
     store: SessionStore,
 ) -> None:
     session = chapters.new_session()
-    await store.create(replace(chapters.creation(session), secrets=(PAIR,)))
+    await store.chapters.create(replace(chapters.creation(session), secrets=(PAIR,)))
     lease = await chapters.taken(store, session.id)
     for secrets in ((PAIR, ALONE), (replace(PAIR, text="Sisters."),), (), (PAIR,)):
         await store.commit(Changes(session_id=session.id, secrets=secrets), lease)

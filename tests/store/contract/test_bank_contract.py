@@ -293,10 +293,10 @@ async def test_a_chapter_sees_the_casts_of_those_before_it_in_its_book(store: Se
     first = chapters.new_session(slots=(Slot.RED, Slot.BLUE), names={Slot.BLUE: "Kara"}, prompt_index=0)
     profile = Profile(character_id=CharacterId(new_uuid()), aliases=("The Owl",))
     tab1 = Tab1Inputs(world="Ash", identities={Slot.BLUE: "Tall."}, profiles={Slot.BLUE: profile})
-    await store.create(chapters.creation(first, tab1))
+    await store.chapters.create(chapters.creation(first, tab1))
     others = [chapters.new_session(), chapters.new_session()]
     for other in others:
-        await store.create(chapters.creation(other))
+        await store.chapters.create(chapters.creation(other))
     ids = (first.id, *(other.id for other in others))
     assert not await store.bank.earlier_chapters(ids[1])
     await shelve(store, *ids)
@@ -316,7 +316,7 @@ async def test_a_copy_of_a_chapter_has_the_chapters_before_that_one_in_its_book(
     branch = chapters.new_session(branched_from=second.id, branched_at=1)
     again = chapters.new_session(branched_from=branch.id, branched_at=1)
     for one in (first, second, third, branch, again):
-        await store.create(chapters.creation(one))
+        await store.chapters.create(chapters.creation(one))
     ids = (first.id, second.id, third.id)
     book = await shelve(store, *ids)
     for copy in (branch, again):
@@ -332,7 +332,7 @@ async def test_a_chapter_behind_a_copy_has_that_one_and_the_chapters_before_it(s
     first, second, after = [chapters.new_session() for _ in range(3)]
     branch = chapters.new_session(branched_from=second.id, branched_at=1)
     for one in (first, second, branch, after):
-        await store.create(chapters.creation(one))
+        await store.chapters.create(chapters.creation(one))
     await shelve(store, first.id, second.id)
     await shelve(store, branch.id, after.id)
     found = await store.bank.earlier_chapters(after.id)
@@ -346,7 +346,7 @@ async def test_two_books_may_begin_with_copies_of_each_other_s_chapters(store: S
     our_copy = chapters.new_session(branched_from=ours.id, branched_at=1)
     their_copy = chapters.new_session(branched_from=theirs.id, branched_at=1)
     for one in (ours, theirs, our_copy, their_copy):
-        await store.create(chapters.creation(one))
+        await store.chapters.create(chapters.creation(one))
     await shelve(store, their_copy.id, ours.id)
     await shelve(store, our_copy.id, theirs.id)
     found = await store.bank.earlier_chapters(ours.id)
@@ -358,7 +358,7 @@ async def test_a_chapter_sees_what_is_sent_of_those_before_it_in_its_book(store:
     said = (EventStatus(1, 1, 0, ContextStatus.ALWAYS), EventStatus(1, 1, 1, ContextStatus.NEVER))
     await store.commit(Changes(session_id=first.id, statuses=said), lease)
     second = chapters.new_session()
-    await store.create(chapters.creation(second))
+    await store.chapters.create(chapters.creation(second))
     await shelve(store, first.id, second.id)
     [found] = await store.bank.earlier_chapters(second.id)
     assert found.statuses == said

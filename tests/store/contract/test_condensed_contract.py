@@ -114,7 +114,7 @@ async def test_a_copy_has_it_and_a_branch_what_of_it_is_before(
     body = replace(await read_records(store, await store.load(session.id)), artifacts=())
     assert body.condensed == (made,)
     copy = SessionId(new_uuid())
-    await store.create(as_new_session(body, copy))
+    await store.chapters.create(as_new_session(body, copy))
     assert await told(store, copy) == (replace(made, session_id=copy),)
     catalog = SessionCatalog(store, defaults_for("scripted"), label="", clock=lambda: NOW)
     for at, kept in ((14, 1), (13, 0)):

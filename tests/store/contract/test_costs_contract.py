@@ -46,22 +46,22 @@ async def test_the_cost_of_a_call_comes_back_as_it_was(
 ) -> None:
     session, lease = locked
     await played(store, session, lease)
-    assert [artifact.cost for artifact in await store.artifacts(session.id)] == COSTS
+    assert [artifact.cost for artifact in await store.calls.artifacts(session.id)] == COSTS
 
 
 async def test_what_was_spent_is_summed_to_the_last_digit(
     store: SessionStore, locked: tuple[Session, Lease]
 ) -> None:
     session, lease = locked
-    assert (await store.load(session.id)).spent == await store.spent(session.id) == 0
+    assert (await store.load(session.id)).spent == await store.calls.spent(session.id) == 0
     await played(store, session, lease)
     total = Decimal("0.311500000000000001")
-    assert await store.spent(session.id) == total
+    assert await store.calls.spent(session.id) == total
     assert (await store.load(session.id)).spent == total
-    artifacts = await store.artifacts(session.id)
-    assert await store.spent(session.id, but_for=[artifacts[1].id]) == total - Decimal("0.1")
-    assert await store.spent(since=chapters.NOW) == total
-    assert await store.spent(since=chapters.NOW + timedelta(seconds=1)) == 0
+    artifacts = await store.calls.artifacts(session.id)
+    assert await store.calls.spent(session.id, but_for=[artifacts[1].id]) == total - Decimal("0.1")
+    assert await store.calls.spent(since=chapters.NOW) == total
+    assert await store.calls.spent(since=chapters.NOW + timedelta(seconds=1)) == 0
 
 
 async def test_a_call_of_a_copy_is_counted_once_in_what_all_chapters_cost(
@@ -71,11 +71,11 @@ async def test_a_call_of_a_copy_is_counted_once_in_what_all_chapters_cost(
     await played(store, session, lease)
     copy = SessionId(new_uuid())
     body = await read_records(store, await store.load(session.id))
-    texts = await store.contents_after(session.id, "", most=100)
-    await store.create(as_new_session(replace(body, contents=tuple(texts)), copy))
+    texts = await store.calls.contents_after(session.id, "", most=100)
+    await store.chapters.create(as_new_session(replace(body, contents=tuple(texts)), copy))
     spent = Decimal("0.311500000000000001")
-    assert await store.spent(session.id) == await store.spent(copy) == spent
-    assert await store.spent() == await store.spent(since=chapters.NOW) == spent
+    assert await store.calls.spent(session.id) == await store.calls.spent(copy) == spent
+    assert await store.calls.spent() == await store.calls.spent(since=chapters.NOW) == spent
     catalog = SessionCatalog(store, defaults_for("scripted"), label="here", clock=utc_now)
     entries, _ = await catalog.ledger()
     assert {(entry.artifact.session_id, entry.number) for entry in entries} == {
@@ -101,41 +101,41 @@ async def test_a_window_knows_what_calls_of_the_others_may_cost_until_these_end(
     store: SessionStore, open_window: OpenWindow
 ) -> None:
     second, third = await open_window(), await open_window()
-    assert await store.tell_open_costs(Decimal("0.5"), DAY) == 0
-    assert await second.tell_open_costs(Decimal("0.00001"), DAY) == Decimal("0.5")
-    assert await third.tell_open_costs(Decimal(0), DAY) >= Decimal("0.50001"), "rounded up, if at all"
-    assert await store.tell_open_costs(Decimal("0.25"), DAY) <= Decimal("0.0001")
-    assert await second.tell_open_costs(Decimal(0), DAY) == Decimal("0.25")
-    assert await second.tell_open_costs(Decimal("0.5"), DAY) == Decimal("0.25")
-    assert await store.tell_open_costs(Decimal("0.5"), DAY) == Decimal("0.5"), "one amount in two windows"
-    assert await second.tell_open_costs(Decimal("0.5"), DAY) == Decimal("0.5")
+    assert await store.calls.tell_open_costs(Decimal("0.5"), DAY) == 0
+    assert await second.calls.tell_open_costs(Decimal("0.00001"), DAY) == Decimal("0.5")
+    assert await third.calls.tell_open_costs(Decimal(0), DAY) >= Decimal("0.50001"), "rounded up, if at all"
+    assert await store.calls.tell_open_costs(Decimal("0.25"), DAY) <= Decimal("0.0001")
+    assert await second.calls.tell_open_costs(Decimal(0), DAY) == Decimal("0.25")
+    assert await second.calls.tell_open_costs(Decimal("0.5"), DAY) == Decimal("0.25")
+    assert await store.calls.tell_open_costs(Decimal("0.5"), DAY) == Decimal("0.5"), "one of two windows"
+    assert await second.calls.tell_open_costs(Decimal("0.5"), DAY) == Decimal("0.5")
     await second.aclose()
 
     async def is_alone() -> bool:
-        return await store.tell_open_costs(Decimal("1e9"), DAY) == 0
+        return await store.calls.tell_open_costs(Decimal("1e9"), DAY) == 0
 
     await chapters.until(is_alone)  # The server ends the connection of a closed window a moment later.
-    assert await third.tell_open_costs(Decimal(0), DAY) > 5_000, "more than any ceiling that is ever meant"
+    assert await third.calls.tell_open_costs(Decimal(0), DAY) > 5_000, "more than any ceiling"
 
 
 async def test_what_calls_of_a_window_may_cost_counts_in_others_on_their_day_alone(
     store: SessionStore, open_window: OpenWindow
 ) -> None:
     second = await open_window()
-    await store.tell_open_costs(Decimal("0.5"), DAY)
-    assert await second.tell_open_costs(Decimal("0.25"), DAY + timedelta(days=1)) == 0
-    assert await store.tell_open_costs(Decimal("0.5"), DAY + timedelta(days=1)) == Decimal("0.25")
-    assert await second.tell_open_costs(Decimal("0.25"), DAY) == 0, "the same amount of another day"
+    await store.calls.tell_open_costs(Decimal("0.5"), DAY)
+    assert await second.calls.tell_open_costs(Decimal("0.25"), DAY + timedelta(days=1)) == 0
+    assert await store.calls.tell_open_costs(Decimal("0.5"), DAY + timedelta(days=1)) == Decimal("0.25")
+    assert await second.calls.tell_open_costs(Decimal("0.25"), DAY) == 0, "the same amount of another day"
 
 
 async def test_what_running_calls_of_a_window_may_cost_counts_in_others_on_every_day(
     store: SessionStore, open_window: OpenWindow
 ) -> None:
     second = await open_window()
-    await store.tell_open_costs(Decimal("0.5"), DAY, Decimal("0.25"))
-    assert await second.tell_open_costs(Decimal(0), DAY) == Decimal("0.75")
-    assert await second.tell_open_costs(Decimal(0), DAY + timedelta(days=1)) == Decimal("0.25")
-    await store.tell_open_costs(Decimal("0.25"), DAY)
-    assert await second.tell_open_costs(Decimal(0), DAY) == Decimal("0.25")
-    await store.tell_open_costs(Decimal(0), DAY)
-    assert await second.tell_open_costs(Decimal(0), DAY) == 0
+    await store.calls.tell_open_costs(Decimal("0.5"), DAY, Decimal("0.25"))
+    assert await second.calls.tell_open_costs(Decimal(0), DAY) == Decimal("0.75")
+    assert await second.calls.tell_open_costs(Decimal(0), DAY + timedelta(days=1)) == Decimal("0.25")
+    await store.calls.tell_open_costs(Decimal("0.25"), DAY)
+    assert await second.calls.tell_open_costs(Decimal(0), DAY) == Decimal("0.25")
+    await store.calls.tell_open_costs(Decimal(0), DAY)
+    assert await second.calls.tell_open_costs(Decimal(0), DAY) == 0

@@ -196,7 +196,7 @@ async def test_a_book_keeps_the_order_of_its_chapters_and_a_chapter_is_in_one_bo
 ) -> None:
     sessions = [chapters.new_session() for _ in range(3)]
     for session in sessions:
-        await store.create(chapters.creation(session))
+        await store.chapters.create(chapters.creation(session))
     first, second, third = (session.id for session in sessions)
     one = book(third, first)
     await store.library.put_book(one)
@@ -212,7 +212,7 @@ async def test_a_book_keeps_the_order_of_its_chapters_and_a_chapter_is_in_one_bo
 async def test_a_book_that_lost_a_chapter_is_not_written_over_as_it_was_before(store: SessionStore) -> None:
     moved, kept = chapters.new_session(), chapters.new_session()
     for session in (moved, kept):
-        await store.create(chapters.creation(session))
+        await store.chapters.create(chapters.creation(session))
     lamp, other = book(kept.id, moved.id), book(title="Other")
     bystander = book(title="Third")
     for one in (lamp, other, bystander):
@@ -238,7 +238,7 @@ async def test_a_new_chapter_is_stored_in_its_book_or_not_at_all(store: SessionS
     other = book(session.id, late.id, title="Other")
     with pytest.raises(ChangedElsewhereError):
         await store.library.put_book(other, new_chapter=chapters.creation(late))
-    assert [found.id for found in await store.sessions()] == [session.id]
+    assert [found.id for found in await store.chapters.listed()] == [session.id]
     assert [found.chapters for found in await store.library.books()] == [(session.id,)]
 
 
@@ -249,7 +249,7 @@ async def test_what_a_chapter_takes_over_comes_back_line_by_line(store: SessionS
     )
     session = chapters.new_session()
     tab1 = Tab1Inputs(world="Ash", carried=CarryOver(budget=400, lines=lines))
-    await store.create(chapters.creation(session, tab1))
+    await store.chapters.create(chapters.creation(session, tab1))
     assert (await store.load(session.id)).tab1 == tab1
 
 

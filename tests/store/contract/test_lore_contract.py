@@ -39,7 +39,7 @@ HARBOUR, GUILD = (
 
 async def test_lorebooks_are_replaced_whole_and_their_copies_stay(store: SessionStore) -> None:
     session = chapters.new_session()
-    await store.create(replace(chapters.creation(session), lore=(HARBOUR,), contents=TEXTS[:1]))
+    await store.chapters.create(replace(chapters.creation(session), lore=(HARBOUR,), contents=TEXTS[:1]))
     assert (await store.load(session.id)).lore == (HARBOUR,)
     lease = await chapters.taken(store, session.id)
     steps = ((HARBOUR, GUILD), (GUILD, HARBOUR), (replace(GUILD, label=EVERYONE),), (), (HARBOUR,))
@@ -47,7 +47,7 @@ async def test_lorebooks_are_replaced_whole_and_their_copies_stay(store: Session
         await store.commit(Changes(session_id=session.id, lore=books, contents=TEXTS), lease)
         await store.commit(Changes(session_id=session.id, unsent={Slot.RED: "and"}), lease)
         assert (await store.load(session.id)).lore == books
-    kept = await store.contents(session.id, [one.hash for one in TEXTS])
+    kept = await store.calls.contents(session.id, [one.hash for one in TEXTS])
     assert kept == {one.hash: one.text for one in TEXTS}
 
 

@@ -17,7 +17,7 @@ async def test_a_window_is_told_whether_the_queue_is_paused_when_it_opens_a_chap
     writes: bool, store: SessionStore, open_window: OpenWindow
 ) -> None:
     session = chapters.new_session()
-    await store.create(chapters.creation(session))
+    await store.chapters.create(chapters.creation(session))
     told: list[str] = []
 
     async def opened() -> list[str]:

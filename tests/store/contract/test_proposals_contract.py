@@ -43,7 +43,7 @@ async def proposed(store: SessionStore, count: int = 1) -> tuple[LibraryCharacte
     character = mira()
     await store.library.put_character(character)
     session = chapters.new_session()
-    await store.create(chapters.creation(session))
+    await store.chapters.create(chapters.creation(session))
     lease = await chapters.taken(store, session.id)
     made = [proposal(character, session.id) for _ in range(count)]
     await store.commit(Changes(session_id=session.id, proposals=tuple(made)), lease)
@@ -121,6 +121,6 @@ async def test_archived_characters_have_none_in_the_list_and_a_purge_deletes_the
 async def test_a_proposal_outlives_the_chapter_that_it_is_from(store: SessionStore) -> None:
     character, [one] = await proposed(store)
     assert one.session_id is not None
-    await store.archive(one.session_id, NOW)
-    await store.purge(one.session_id)
+    await store.chapters.archive(one.session_id, NOW)
+    await store.chapters.purge(one.session_id)
     assert list(await store.library.proposals(character.id)) == [one]

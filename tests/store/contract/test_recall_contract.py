@@ -350,8 +350,8 @@ async def test_a_purged_chapter_leaves_no_words_and_no_vectors(store: SessionSto
     [key] = await store.bank.items(session.id)
     await store.bank.put_vectors("m", [_vector(key, (1.0, 0.0))])
     await lease.aclose()
-    await store.archive(session.id, NOW)
-    await store.purge(session.id)
+    await store.chapters.archive(session.id, NOW)
+    await store.chapters.purge(session.id)
     assert not await store.bank.recall(asked(session, "brass", vector=(1.0, 0.0)))
 
 

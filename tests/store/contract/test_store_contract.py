@@ -1,14 +1,13 @@
-"""What every store promises: what is stored comes back as it was, and a list shows what there is."""
+"""What every store promises: what is stored comes back as it was."""
 
-import asyncio
 import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
 import core.storage.snapshot
-from core.domain.errors import ErrorCode, SessionLockedError, StorageError
+from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Content, RequestState, SummaryRequest
@@ -22,7 +21,6 @@ from core.storage.changes import Changes
 from core.storage.session_store import Lease, SessionStore
 from tests.store import chapters
 from tests.store.chapters import NOW
-from tests.store.contract.conftest import OpenWindow
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +37,8 @@ async def test_a_new_session_comes_back_as_it_was(store: SessionStore) -> None:
         limits=Limits(chunk_size=3, prompt=9),
     )
     tab1 = Tab1Inputs(world="w\n\t'\"\\", chapter="%s {} :x", identities={Slot.GREEN: "I keep the gate."})
-    await store.create(replace(chapters.creation(session, tab1), prompt_blocks=chapters.PROMPT_BLOCKS))
+    made = replace(chapters.creation(session, tab1), prompt_blocks=chapters.PROMPT_BLOCKS)
+    await store.chapters.create(made)
     snapshot = await store.load(session.id)
     assert snapshot.session == session
     assert snapshot.tab1 == tab1
@@ -119,19 +118,19 @@ async def test_everything_a_commit_can_bring_comes_back(
     assert snapshot.draft_count == 1
     assert await store.log(session.id) == list(changes.events)
     assert await store.drafts(session.id) == [draft]
-    assert await store.requests(session.id) == [*changes.requests, failed]
+    assert await store.calls.requests(session.id) == [*changes.requests, failed]
     for kind in RequestKind:
         of_kind = [one for one in (*changes.requests, failed) if one.kind is kind]
-        assert await store.requests(session.id, kind=kind) == of_kind
-    assert await store.artifacts(session.id) == list(changes.artifacts)
-    assert await store.artifacts(session.id, request_id=failed.id) == []
-    assert await store.artifacts(session.id, kind=RequestKind.REPLY) == list(changes.artifacts)
-    assert await store.artifacts(session.id, kind=RequestKind.HEARTBEAT) == []
+        assert await store.calls.requests(session.id, kind=kind) == of_kind
+    assert await store.calls.artifacts(session.id) == list(changes.artifacts)
+    assert await store.calls.artifacts(session.id, request_id=failed.id) == []
+    assert await store.calls.artifacts(session.id, kind=RequestKind.REPLY) == list(changes.artifacts)
+    assert await store.calls.artifacts(session.id, kind=RequestKind.HEARTBEAT) == []
     asked = changes.artifacts[0].input_hash
-    assert await store.artifacts(session.id, input_hash=asked) == list(changes.artifacts)
-    assert await store.artifacts(session.id, input_hash=asked[::-1]) == []
+    assert await store.calls.artifacts(session.id, input_hash=asked) == list(changes.artifacts)
+    assert await store.calls.artifacts(session.id, input_hash=asked[::-1]) == []
     texts = {content.hash: content.text for content in changes.contents}
-    assert await store.contents(session.id, [*texts, "0" * 64]) == texts
+    assert await store.calls.contents(session.id, [*texts, "0" * 64]) == texts
 
 
 async def test_the_snapshot_in_memory_and_the_stored_one_agree(
@@ -160,7 +159,7 @@ async def test_a_request_is_replaced_by_its_id_and_keeps_its_birth(
     later = NOW + timedelta(hours=1)
     tried = replace(asked, state=RequestState.PROCESSING, attempts=2, created_at=later, updated_at=later)
     await store.commit(Changes(session_id=session.id, requests=(tried,)), lease)
-    assert await store.requests(session.id) == [replace(tried, created_at=NOW)]
+    assert await store.calls.requests(session.id) == [replace(tried, created_at=NOW)]
 
 
 async def test_a_commit_sent_again_stores_the_same(
@@ -172,7 +171,7 @@ async def test_a_commit_sent_again_stores_the_same(
     await store.commit(changes, lease)
     await store.commit(changes, lease)
     assert await store.log(session.id) == list(changes.events)
-    assert len(await store.artifacts(session.id)) == 1
+    assert len(await store.calls.artifacts(session.id)) == 1
 
 
 async def test_a_whole_chapter_is_imported_at_once(
@@ -196,106 +195,18 @@ async def test_a_whole_chapter_is_imported_at_once(
         artifacts=(chapters.artifact(asked, sent, None),),
         contents=(sent,),
     )
-    await store.create(whole)
+    await store.chapters.create(whole)
     assert (await store.load(new_id)).recent == whole.events
-    assert await store.artifacts(new_id) == list(whole.artifacts)
+    assert await store.calls.artifacts(new_id) == list(whole.artifacts)
 
 
 async def test_what_is_not_there_is_an_error(store: SessionStore) -> None:
     nowhere = SessionId(new_uuid())
-    for ask in (store.load(nowhere), store.acquire(nowhere, "me"), store.archive(nowhere, NOW)):
+    for ask in (store.load(nowhere), store.acquire(nowhere, "me"), store.chapters.archive(nowhere, NOW)):
         with pytest.raises(StorageError, match="not in the database any more") as caught:
             await ask
         assert not caught.value.is_transient
         assert "`storyengine sessions`" in caught.value.hint, "a command has no F5"
-
-
-async def test_the_list_shows_what_was_played_last_first(store: SessionStore) -> None:
-    old = chapters.new_session(updated_at=NOW)
-    new = chapters.new_session(title="Named", updated_at=NOW + timedelta(days=1))
-    blank = chapters.new_session(updated_at=NOW - timedelta(days=1))
-    for session in (old, new):
-        tab1 = Tab1Inputs(
-            world="World.", chapter=" \n" * 400 + "At the gate a guard waits for nobody at all today."
-        )
-        await store.create(chapters.creation(session, tab1))
-    await store.create(chapters.creation(blank, Tab1Inputs()))
-    listed = await store.sessions()
-    assert [line.id for line in listed] == [new.id, old.id, blank.id]
-    assert [line.title for line in listed] == [
-        "Named",
-        "At the gate a guard waits for nobody…",
-        "Untitled chapter",
-    ]
-    assert [line.draft_count for line in listed] == [0, 0, 0]
-
-
-async def test_an_archived_chapter_leaves_the_list_and_comes_back(store: SessionStore) -> None:
-    session = chapters.new_session(script_key="key")
-    await store.create(chapters.creation(session))
-    assert await store.find_script("key") == session.id
-    at = datetime(2026, 11, 22, tzinfo=UTC)
-    await store.archive(session.id, at)
-    assert await store.sessions() == []
-    assert [line.archived_at for line in await store.sessions(is_archived=True)] == [at]
-    assert await store.find_script("key") is None
-    await store.archive(session.id, None)
-    assert len(await store.sessions()) == 1
-    assert await store.find_script("") is None
-
-
-async def test_a_script_that_is_played_many_times_at_once_makes_one_session(open_window: OpenWindow) -> None:
-    stores = [await open_window() for _ in range(4)]
-    for key in ("ember", "ash", "dust"):
-        wanted = [chapters.creation(chapters.new_session(script_key=key)) for _ in range(16)]
-        found = await asyncio.gather(
-            *(stores[number % 4].find_or_create(changes) for number, changes in enumerate(wanted))
-        )
-        assert len({session_id for session_id, _ in found}) == 1
-        assert sum(is_new for _, is_new in found) == 1
-    assert len(await stores[0].sessions()) == 3
-
-
-async def test_a_commit_does_not_take_a_chapter_out_of_the_archive(
-    store: SessionStore, locked: tuple[Session, Lease]
-) -> None:
-    session, lease = locked
-    await store.archive(session.id, NOW)
-    await chapters.play(store, session, lease, 1)
-    assert (await store.load(session.id)).session.archived_at == NOW
-
-
-async def test_purging_takes_all_of_one_chapter_and_nothing_else(
-    store: SessionStore, locked: tuple[Session, Lease]
-) -> None:
-    session, lease = locked
-    other, other_lease = await chapters.locked_session(store)
-    for one, its in ((session, lease), (other, other_lease)):
-        played = await chapters.play(store, one, its, 2)
-        played = replace(played, boundary=2)
-        await store.commit(
-            Changes(
-                session_id=one.id,
-                session=played,
-                blocks=(chapters.delta(one, 1, 2),),
-                drafts=(chapters.draft(one, 1),),
-                unsent={Slot.RED: "x"},
-            ),
-            its,
-        )
-    with pytest.raises(SessionLockedError):
-        await store.purge(session.id)
-    await lease.aclose()
-    with pytest.raises(StorageError, match="archive it first") as caught:
-        await store.purge(session.id)
-    assert not caught.value.is_transient
-    await store.archive(session.id, NOW)
-    await store.purge(session.id)
-    assert [line.id for line in await store.sessions()] == [other.id]
-    assert await store.sessions(is_archived=True) == []
-    for rows in (store.log, store.canon, store.drafts, store.requests, store.artifacts):
-        assert await rows(session.id) == []
-        assert await rows(other.id) != []
 
 
 async def test_a_session_played_on_holds_the_memory_that_it_would_have_when_opened_again(

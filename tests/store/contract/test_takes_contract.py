@@ -34,7 +34,7 @@ def engine_on(store: SessionStore, label: str) -> Engine:
 async def opened(engine: Engine, store: SessionStore) -> SessionHandle:
     """Open a new session that is locked already, with short chunks."""
     session = chapters.new_session(limits=Limits(chunk_size=CHUNK))
-    await store.create(chapters.creation(session))
+    await store.chapters.create(chapters.creation(session))
     lease = await chapters.taken(store, session.id)
     locked = Changes(session_id=session.id, session=_locked(session), blocks=(chapters.lock_block(session),))
     await store.commit(locked, lease)

@@ -29,7 +29,7 @@ async def heard(news: AsyncIterator[bool]) -> bool:
 
 async def test_the_second_window_hears_who_has_it(store: SessionStore, open_window: OpenWindow) -> None:
     session = chapters.new_session()
-    await store.create(chapters.creation(session))
+    await store.chapters.create(chapters.creation(session))
     lease = await taken(store, session.id, "pts/1 on attic")
     other = await open_window()
     holder = await other.acquire(session.id, "pts/2")
@@ -52,7 +52,7 @@ async def test_who_writes_can_be_asked_without_taking_anything(
 ) -> None:
     session, neighbour = chapters.new_session(), chapters.new_session()
     for one in (session, neighbour):
-        await store.create(chapters.creation(one))
+        await store.chapters.create(chapters.creation(one))
     other = await open_window()
     assert await other.writer_of(session.id) is None
     lease = await taken(store, session.id, "pts/1 on attic")
@@ -68,7 +68,7 @@ async def test_who_writes_can_be_asked_without_taking_anything(
 async def test_closing_the_store_gives_every_lock_back(store: SessionStore, open_window: OpenWindow) -> None:
     session = chapters.new_session()
     other = await open_window()
-    await other.create(chapters.creation(session))
+    await other.chapters.create(chapters.creation(session))
     lease = await taken(other, session.id)
     await other.aclose()
     assert lease.is_lost
@@ -96,7 +96,7 @@ async def test_every_commit_is_heard(
             assert (await reader.load(session.id)).session.prompt_index == index
         await store.commit(Changes(session_id=session.id, unsent={Slot.RED: "x"}), lease)
         await heard(news)
-        await store.archive(session.id, chapters.NOW)
+        await store.chapters.archive(session.id, chapters.NOW)
         await heard(news)
 
 
@@ -133,7 +133,7 @@ async def test_many_commits_at_once_may_be_one_notice_but_never_none(
 async def test_other_sessions_are_not_heard(store: SessionStore, locked: tuple[Session, Lease]) -> None:
     session, lease = locked
     other = chapters.new_session()
-    await store.create(chapters.creation(other))
+    await store.chapters.create(chapters.creation(other))
     async with store.follow(other.id) as news:
         await chapters.play(store, session, lease, 1)
         waiting = asyncio.ensure_future(anext(news))

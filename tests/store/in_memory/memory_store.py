@@ -5,82 +5,29 @@ triggers, what another program does) is not in it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from datetime import datetime
 from functools import partial
-from types import coroutine
 
-from core.domain.errors import ChangedElsewhereError, ErrorCode, SessionLockedError, StorageError
-from core.domain.ids import ArtifactId, RequestId, SessionId
-from core.domain.requests.cost import FREE
-from core.domain.requests.request import Artifact, Content, Request, total_cost
-from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import Session, SessionSummary, Tab1Inputs
+from core.domain.errors import ErrorCode, SessionLockedError, StorageError
+from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
 from core.domain.story.reply_uses import LoreUse, uses_in
-from core.domain.story.save_point import SavePoint
 from core.storage.changes import Changes
 from core.storage.session_store import BrokenRule, Lease, WriterInfo
 from core.storage.snapshot import Snapshot, full_deltas_from
 from tests.store.in_memory.memory_bank import MemoryBank
-from tests.store.in_memory.memory_library import MemoryLibrary
-from tests.store.in_memory.memory_queue import MemoryQueue, SharedQueue
+from tests.store.in_memory.memory_calls import MemoryCalls
+from tests.store.in_memory.memory_chapters import MemoryChapters
+from tests.store.in_memory.memory_database import MemoryDatabase, give_way
+from tests.store.in_memory.memory_queue import MemoryQueue
 from tests.store.in_memory.memory_rows import MemoryLease as MemoryLease
 from tests.store.in_memory.memory_rows import Rows as Rows
-
-LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-@coroutine
-def give_way() -> Generator[None, None, None]:
-    """Let other tasks run once, as a call to a server does; a test may count what sleeps."""
-    yield
-
-
-@dataclass
-class MemoryDatabase:
-    """A database that several stores share, as windows share a server."""
-
-    sessions: dict[SessionId, Rows] = field(default_factory=dict)
-    followers: list[tuple[SessionId, asyncio.Event, set[SessionId]]] = field(default_factory=list)
-    queue: SharedQueue = field(default_factory=SharedQueue)
-    open_costs: dict[int, Decimal] = field(default_factory=dict)
-    open_running: dict[int, Decimal] = field(default_factory=dict)
-    open_on: dict[int, date] = field(default_factory=dict)
-    """What each window tells the others, by the identity of its store; the first has all of it."""
-    library: MemoryLibrary = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.library = MemoryLibrary(self.create)
-
-    def create(self, changes: Changes) -> None:
-        """Store a new session."""
-        if changes.session is None or changes.tab1 is None:
-            raise ValueError("a new session needs its row and its tab 1")
-        runs = self.runs(changes.session.script_key)
-        rows = Rows(changes.session, changes.tab1, script_run=runs[-1].script_run + 1 if runs else 1)
-        rows.change(changes)
-        self.sessions[changes.session.id] = rows
-
-    def notify(self, session_id: SessionId, *, of_bank: bool = False) -> None:
-        """Tell everyone who follows the session."""
-        for followed, news, banks in self.followers:
-            if followed == session_id:
-                banks |= {session_id} if of_bank else set()
-                news.set()
-
-    def runs(self, script_key: str) -> list[Rows]:
-        """Return the sessions of a script, newest last."""
-        runs = (
-            rows for rows in self.sessions.values() if script_key and rows.session.script_key == script_key
-        )
-        return sorted(runs, key=lambda rows: rows.script_run)
+from tests.store.in_memory.memory_save_points import MemorySavePoints
 
 
 class MemoryStore:
@@ -92,21 +39,12 @@ class MemoryStore:
         self.bank = MemoryBank(
             self.database.sessions, self.library, partial(self.database.notify, of_bank=True)
         )
+        self.chapters = MemoryChapters(self.database)
+        self.calls = MemoryCalls(self.database)
+        self.save_points = MemorySavePoints(self.database)
         self.is_closed = False
         self._leases: list[MemoryLease] = []
         self.queue = MemoryQueue(self.database.queue, self.database.sessions)
-
-    async def create(self, changes: Changes) -> None:
-        await give_way()
-        self.database.create(changes)
-
-    async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
-        if changes.session is None or not changes.session.script_key:
-            raise ValueError("only a session of a script can be found")
-        known = await self.find_script(changes.session.script_key)
-        if known is None:
-            self.database.create(changes)
-        return known or changes.session_id, known is None
 
     async def keep(self, changes: Changes, epoch: int, since: datetime, *after: Changes) -> None:
         """Keep nothing: what is in memory is gone with the program."""
@@ -114,7 +52,7 @@ class MemoryStore:
     async def commit(self, changes: Changes, lease: Lease) -> None:
         if lease.session_id != changes.session_id:
             raise ValueError("the lease is another session's")
-        rows = await self._rows(changes.session_id)
+        rows = await self.database.rows(changes.session_id)
         if lease.epoch != rows.epoch or (isinstance(lease, MemoryLease) and lease.is_closed):
             raise SessionLockedError()
         self.apply(changes)
@@ -129,7 +67,7 @@ class MemoryStore:
         self.database.notify(changes.session_id, of_bank=bool(changes.items))
 
     async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
-        rows = await self._rows(session_id)
+        rows = await self.database.rows(session_id)
         if rows.holder is not None:
             return rows.holder
         self.queue.tell_pause()
@@ -142,68 +80,39 @@ class MemoryStore:
         return lease
 
     async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
-        return (await self._rows(session_id)).holder
+        return (await self.database.rows(session_id)).holder
 
     async def load(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
-        return (await self._rows(session_id)).snapshot(recent_prompts)
+        return (await self.database.rows(session_id)).snapshot(recent_prompts)
 
     async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
-        rows = await self._rows(session_id)
+        rows = await self.database.rows(session_id)
         return compact_old_deltas(tuple(rows.memory), full_deltas_from(rows.session))
 
     async def blocks(
         self, session_id: SessionId, *, after: int = -1, ordinal: int = 0
     ) -> Sequence[MemoryBlock]:
-        memory = (await self._found(session_id)).memory
+        memory = (await self.database.found(session_id)).memory
         return [block for block in memory if (block.last, block.ordinal) > (after, ordinal)]
 
     async def revisions(self, session_id: SessionId) -> Sequence[MemoryBlock]:
-        rows = await self._found(session_id)
+        rows = await self.database.found(session_id)
         past = rows.blocks.keys() - set(rows.canon_blocks.values())
         return sorted((rows.blocks[id] for id in past), key=lambda block: (block.place, block.revision))
 
-    async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
-        await give_way()
-        listed = [rows.summary for rows in self.database.sessions.values()]
-        listed = [one for one in listed if is_archived == (one.archived_at is not None)]
-        return sorted(listed, key=lambda one: (one.updated_at, one.id), reverse=True)
-
-    async def find_script(self, script_key: str) -> SessionId | None:
-        await give_way()
-        runs = [rows for rows in self.database.runs(script_key) if rows.session.archived_at is None]
-        return runs[-1].session.id if runs else None
-
-    async def archive(self, session_id: SessionId, at: datetime | None) -> None:
-        rows = await self._rows(session_id)
-        rows.session = replace(rows.session, archived_at=at)
-        self.database.notify(session_id)
-
-    async def purge(self, session_id: SessionId) -> None:
-        rows = await self._rows(session_id)
-        if rows.writer is not None:
-            raise SessionLockedError("Another window has this chapter open; close it there, then delete it.")
-        if rows.session.archived_at is None:
-            raise StorageError(
-                ErrorCode.STORAGE_SAVE_FAILED,
-                "Only an archived chapter is deleted; archive it first.",
-                is_transient=False,
-            )
-        del self.database.sessions[session_id]
-        self.database.notify(session_id)
-
     async def log(self, session_id: SessionId, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
         end = float("inf") if last is None else last
-        log = (await self._found(session_id)).log
+        log = (await self.database.found(session_id)).log
         return [event for event in log if first <= event.prompt_index <= end]
 
     async def takes(self, session_id: SessionId) -> Sequence[int]:
-        takes = (await self._found(session_id)).takes
+        takes = (await self.database.found(session_id)).takes
         return [takes[index] for index in sorted(takes) if index]
 
     async def canon(
         self, session_id: SessionId, *, first: int = 0, last: int | None = None
     ) -> Sequence[Event]:
-        rows = await self._found(session_id)
+        rows = await self.database.found(session_id)
         end = rows.session.prompt_index if last is None else min(last, rows.session.prompt_index)
         return [event for event in rows.canon if first <= event.prompt_index <= end]
 
@@ -234,92 +143,12 @@ class MemoryStore:
         return " ".join(map(str, ids))
 
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
-        drafts = (await self._found(session_id)).drafts.values()
+        drafts = (await self.database.found(session_id)).drafts.values()
         return sorted(drafts, key=lambda draft: draft.version)
-
-    async def requests(self, session_id: SessionId, *, kind: RequestKind | None = None) -> Sequence[Request]:
-        requests = (await self._found(session_id)).requests.values()
-        wanted = (request for request in requests if kind in (None, request.kind))
-        return sorted(wanted, key=lambda request: request.id)
-
-    async def artifacts(
-        self,
-        session_id: SessionId,
-        *,
-        request_id: RequestId | None = None,
-        agent_id: int | None = None,
-        kind: RequestKind | None = None,
-        input_hash: str | None = None,
-        newest: int | None = None,
-    ) -> Sequence[Artifact]:
-        rows = await self._found(session_id)
-        artifacts = rows.artifacts.values()
-        chosen = [
-            artifact
-            for artifact in sorted(artifacts, key=lambda artifact: artifact.id)
-            if request_id in (None, artifact.request_id)
-            and agent_id in (None, artifact.agent_id)
-            and kind in (None, rows.requests[artifact.request_id].kind)
-            and input_hash in (None, artifact.input_hash)
-        ]
-        return chosen if newest is None else chosen[len(chosen) - min(newest, len(chosen)) :]
-
-    async def spent(
-        self,
-        session_id: SessionId | None = None,
-        *,
-        since: datetime | None = None,
-        but_for: Collection[ArtifactId] = (),
-    ) -> Decimal:
-        await give_way()
-        chosen = [rows for id, rows in self.database.sessions.items() if session_id in (None, id)]
-        artifacts = {artifact.id: artifact for rows in chosen for artifact in rows.artifacts.values()}
-        return total_cost(
-            [
-                artifact
-                for artifact in artifacts.values()
-                if artifact.id not in but_for and (since is None or artifact.created_at >= since)
-            ]
-        )
-
-    async def tell_open_costs(self, ended: Decimal, day: date, running: Decimal = FREE) -> Decimal:
-        await give_way()
-        database, me = self.database, id(self)
-        database.open_costs[me], database.open_running[me] = ended + running, running
-        database.open_on[me] = day
-        others = {window: of == day for window, of in database.open_on.items() if window != me}
-        told = (
-            (database.open_costs if is_of_today else database.open_running)[window]
-            for window, is_of_today in others.items()
-        )
-        return sum(told, FREE)
-
-    async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
-        contents = (await self._found(session_id)).contents
-        return {key: contents[key] for key in hashes if key in contents}
-
-    async def contents_after(self, session_id: SessionId, hash: str, *, most: int) -> Sequence[Content]:
-        contents = (await self._found(session_id)).contents
-        return [Content(key, contents[key]) for key in sorted(contents) if key > hash][:most]
 
     async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
         await give_way()
         return ()  # Only a database has rules of tables.
-
-    async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
-        slots = (await self._found(session_id)).save_points
-        return [slots[number] for number in sorted(slots)]
-
-    async def put_save_point(self, point: SavePoint, *, taken: Iterable[SavePoint]) -> None:
-        there = (await self._rows(point.session_id)).save_points
-        if there.get(point.number) not in (None, point, *taken):
-            raise ChangedElsewhereError
-        there[point.number] = point
-
-    async def delete_save_point(self, point: SavePoint) -> None:
-        there = (await self._found(point.session_id)).save_points
-        if there.get(point.number) == point:
-            del there[point.number]
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:
         return self._following(session_id)
@@ -336,35 +165,9 @@ class MemoryStore:
 
     async def aclose(self) -> None:
         self.is_closed = True
-        self.database.open_costs.pop(id(self), None)
-        self.database.open_on.pop(id(self), None)
+        self.database.open_costs.pop(id(self.calls), None)
         for lease in self._leases:
             await lease.aclose()
-
-    async def _rows(self, session_id: SessionId) -> Rows:
-        """Return what is stored of a session.
-
-        Raises:
-            StorageError: There is no such session.
-        """
-        await give_way()
-        if session_id not in self.database.sessions:
-            sentence = (
-                "This chapter is not in the database any more: it was purged, or a restored backup lacks it."
-            )
-            raise StorageError(
-                ErrorCode.STORAGE_LOAD_FAILED,
-                sentence,
-                "F5 and `storyengine sessions` list those that are there; what still shows can be copied.",
-                is_transient=False,
-            )
-        return self.database.sessions[session_id]
-
-    async def _found(self, session_id: SessionId) -> Rows:
-        """Return the rows of a session; of one that is not there, none."""
-        await give_way()
-        nothing = Rows(Session(id=session_id, created_at=LONG_AGO, updated_at=LONG_AGO), Tab1Inputs())
-        return self.database.sessions.get(session_id, nothing)
 
 
 async def _each(news: asyncio.Event, banks: set[SessionId]) -> AsyncIterator[bool]:

@@ -27,13 +27,13 @@ async def test_a_whole_chapter_is_read_in_parts_and_in_its_order(
         parts.append(rows)
         return in_parts(query, to_domain, 2)
 
-    monkeypatch.setattr("db.store.in_parts", in_small_parts)
+    monkeypatch.setattr("db.transactions.in_parts", in_small_parts)
     told = await store.canon(session.id)
     assert told == await store.canon(session.id, last=session.prompt_index)
     assert len(told) > 9
     assert await store.blocks(session.id) == list(await store.memory(session.id))
     assert parts == [streamed.SMALL_ROWS, streamed.LARGE_ROWS]
-    calls, requests = await store.artifacts(session.id), await store.requests(session.id)
+    calls, requests = await store.calls.artifacts(session.id), await store.calls.requests(session.id)
     assert len(requests) > 2
     assert [one.id for one in calls] == sorted(one.id for one in calls)
     assert [one.id for one in requests] == sorted(one.id for one in requests)

@@ -52,7 +52,7 @@ async def _store_with_an_unreadable_chapter(
     store = await open_store(url)
     good, bad = chapters.new_session(title="Good"), chapters.new_session(title="Bad")
     for session in (good, bad):
-        await store.create(chapters.creation(session))
+        await store.chapters.create(chapters.creation(session))
     raw.execute("ALTER TABLE session DROP CONSTRAINT ck_session_times, DROP CONSTRAINT ck_session_state")
     raw.execute("ALTER TABLE session DISABLE TRIGGER USER")
     raw.execute(f"UPDATE session SET {column} = %s WHERE id = %s", [value, bad.id])
@@ -68,7 +68,7 @@ async def test_a_chapter_that_cannot_be_read_is_listed_by_its_id_and_can_be_arch
     url: str, raw: psycopg.Connection, column: str, value: str
 ) -> None:
     store, good, bad = await _store_with_an_unreadable_chapter(url, raw, column, value)
-    listed = await store.sessions()
+    listed = await store.chapters.listed()
     assert [(line.id, line.is_readable) for line in listed] == [(good, True), (bad, False)]
     assert [line.title for line in listed] == ["Good", f"Cannot be read: {bad}"], (
         "nothing stored is shown of it"
@@ -77,12 +77,12 @@ async def test_a_chapter_that_cannot_be_read_is_listed_by_its_id_and_can_be_arch
         await store.load(bad)
     assert f"storyengine archive {bad}" in caught.value.hint
     lease = await chapters.taken(store, bad)
-    await store.archive(bad, chapters.NOW)
+    await store.chapters.archive(bad, chapters.NOW)
     await lease.aclose()
-    assert [line.id for line in await store.sessions()] == [good]
-    assert [line.is_readable for line in await store.sessions(is_archived=True)] == [False]
-    await store.purge(bad)
-    assert await store.sessions(is_archived=True) == []
+    assert [line.id for line in await store.chapters.listed()] == [good]
+    assert [line.is_readable for line in await store.chapters.listed(is_archived=True)] == [False]
+    await store.chapters.purge(bad)
+    assert await store.chapters.listed(is_archived=True) == []
     await store.aclose()
 
 
@@ -95,7 +95,7 @@ async def test_an_unreadable_part_of_a_chapter_is_told_with_the_chapter_it_is_in
     raw.execute("ALTER TABLE llm_request DROP CONSTRAINT ck_llm_request_times")
     raw.execute("UPDATE llm_request SET retry_after = %s", [FAR])
     with pytest.raises(StorageError, match=f"chapter {session.id} cannot be read"):
-        await store.requests(session.id)
+        await store.calls.requests(session.id)
     assert len(await store.log(session.id)) == 2
     await store.aclose()
 
@@ -108,7 +108,7 @@ async def test_a_chapter_whose_prompt_blocks_are_damaged_is_told_and_the_list_st
 ) -> None:
     good, bad = chapters.new_session(title="Good"), chapters.new_session(title="Bad")
     for session in (good, bad):
-        await store.create(replace(chapters.creation(session), prompt_blocks=chapters.PROMPT_BLOCKS))
+        await store.chapters.create(replace(chapters.creation(session), prompt_blocks=chapters.PROMPT_BLOCKS))
     raw.execute("ALTER TABLE prompt_blocks DROP CONSTRAINT ck_prompt_blocks_blocks")
     for block in (
         {**BLOCK, "place": "footnote"},
@@ -121,7 +121,7 @@ async def test_a_chapter_whose_prompt_blocks_are_damaged_is_told_and_the_list_st
         None,
     ):
         raw.execute("UPDATE prompt_blocks SET blocks = %s WHERE session_id = %s", [Jsonb([block]), bad.id])
-        listed = {(line.title, line.is_readable) for line in await store.sessions()}
+        listed = {(line.title, line.is_readable) for line in await store.chapters.listed()}
         assert listed == {("Good", True), ("Bad", True)}
         assert (await store.load(good.id)).prompt_blocks == chapters.PROMPT_BLOCKS
         with pytest.raises(StorageError) as caught:
@@ -138,7 +138,7 @@ async def test_times_beyond_the_bounds_in_an_older_database_are_set_to_the_bound
         raw.execute("UPDATE event SET created_at = 'infinity' WHERE ordinal = 1")
         raw.execute("ALTER TABLE event ENABLE TRIGGER append_only")
     store = await open_store(empty_url)
-    [line] = await store.sessions()
+    [line] = await store.chapters.listed()
     assert line.is_readable
     assert line.updated_at == datetime(9999, 1, 1, tzinfo=UTC)
     assert (await store.load(line.id)).session.created_at == datetime(1900, 1, 1, tzinfo=UTC)

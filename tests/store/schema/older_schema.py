@@ -19,7 +19,7 @@ from tests.store.servers import plain_url
 
 async def by_title(store: PostgresStore) -> dict[str, SessionId]:
     """Return the sessions by their titles."""
-    return {line.title: line.id for line in await store.sessions()}
+    return {line.title: line.id for line in await store.chapters.listed()}
 
 
 async def check_upgraded(store: PostgresStore, url: str) -> None:

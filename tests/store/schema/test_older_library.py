@@ -25,7 +25,7 @@ async def test_an_older_chapter_is_in_no_book_takes_over_nothing_and_hands_on_wh
     catalog = SessionCatalog(store, defaults_for("scripted"), label="here", clock=utc_now)
     books = catalog.library.books
     assert await catalog.library.counts() == LibraryCounts()
-    sessions = {line.title: line.id for line in await store.sessions()}
+    sessions = {line.title: line.id for line in await store.chapters.listed()}
     assert sessions.keys() >= {*SessionState}
     for title, session_id in sessions.items():
         assert await books.of(session_id) is None

@@ -18,7 +18,7 @@ async def test_nobody_is_away_or_silent_in_an_older_chapter_and_both_work_from_t
     await add_every_state(here)
     await add_long_chapters(here, with_takes=True)
     store = await open_store(here)
-    sessions = {line.title: line.id for line in await store.sessions()}
+    sessions = {line.title: line.id for line in await store.chapters.listed()}
     assert sessions.keys() >= {*SessionState}
     for title, session_id in sessions.items():
         session = (await store.load(session_id)).session

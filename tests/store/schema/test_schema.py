@@ -147,7 +147,7 @@ def test_alembic_sees_no_drift(url: str) -> None:
 async def test_an_empty_database_is_brought_up_once_by_many(empty_url: str) -> None:
     stores = await asyncio.gather(*(open_store(empty_url) for _ in range(4)))
     session, _ = await chapters.locked_session(stores[0])
-    assert [line.id for line in await stores[3].sessions()] == [session.id]
+    assert [line.id for line in await stores[3].chapters.listed()] == [session.id]
     for store in stores:
         await store.aclose()
 
@@ -217,8 +217,8 @@ async def test_sessions_of_one_script_that_were_made_at_once_before_are_all_kept
             raw.execute(_COPY, {"new": session_id})
         raw.execute("UPDATE session SET archived_at = now() WHERE id = %s", [same[-1]])
     store = await open_store(empty_url)
-    assert {line.id for line in await store.sessions() if line.title == "Again"} == set(same[:3])
-    assert await store.find_script("ember") == same[2]
+    assert {line.id for line in await store.chapters.listed() if line.title == "Again"} == set(same[:3])
+    assert await store.chapters.find_script("ember") == same[2]
     await store.aclose()
     with psycopg.connect(plain_url(empty_url)) as raw:
         runs = raw.execute("SELECT id, script_run FROM session ORDER BY script_run").fetchall()
@@ -264,10 +264,10 @@ async def test_calls_that_were_stored_before_costs_were_are_of_unknown_cost(empt
     with psycopg.connect(plain_url(empty_url)) as raw:
         raw.execute(_CALL)
     store = await open_store(empty_url)
-    [session] = await store.sessions()
-    [artifact] = await store.artifacts(session.id)
+    [session] = await store.chapters.listed()
+    [artifact] = await store.calls.artifacts(session.id)
     assert (artifact.cost, artifact.usage.input_tokens) == (None, 10)
-    assert await store.spent(session.id) == (await store.load(session.id)).spent == 0
+    assert await store.calls.spent(session.id) == (await store.load(session.id)).spent == 0
     await store.aclose()
 
 
@@ -278,8 +278,8 @@ async def test_every_attempt_of_before_counts_and_a_dead_reply_has_failed(empty_
         for kind in ("reply", "afterthought"):
             raw.execute(_DEAD.replace("KIND", kind))
     store = await open_store(empty_url)
-    [session] = await store.sessions()
-    requests = [one for one in await store.requests(session.id) if one.has_failed]
+    [session] = await store.chapters.listed()
+    requests = [one for one in await store.calls.requests(session.id) if one.has_failed]
     assert {one.kind.value: one.state.value for one in requests} == {
         "reply": "failed",
         "afterthought": "dead",

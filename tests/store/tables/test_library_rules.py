@@ -126,7 +126,7 @@ def draft(url: str) -> SessionId:
 
     async def create() -> None:
         store = await open_store(url)
-        await store.create(chapters.creation(session))
+        await store.chapters.create(chapters.creation(session))
         await store.aclose()
 
     asyncio.run(create())

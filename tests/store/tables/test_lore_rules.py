@@ -29,7 +29,7 @@ def chapter(url: str) -> SessionId:
 async def with_lorebooks(store: PostgresStore) -> SessionId:
     """Store a chapter with two lorebooks."""
     session = chapters.new_session()
-    await store.create(replace(chapters.creation(session), lore=(HARBOUR, GUILD), contents=TEXTS))
+    await store.chapters.create(replace(chapters.creation(session), lore=(HARBOUR, GUILD), contents=TEXTS))
     return session.id
 
 
@@ -72,6 +72,6 @@ async def test_lorebooks_go_with_their_chapter(store: PostgresStore, raw: psycop
     gone = await with_lorebooks(store)
     count = "SELECT count(*) FROM session_lorebook WHERE session_id = %s"
     assert raw.execute(count, (gone,)).fetchone() == (2,)
-    await store.archive(gone, chapters.NOW)
-    await store.purge(gone)
+    await store.chapters.archive(gone, chapters.NOW)
+    await store.chapters.purge(gone)
     assert raw.execute(count, (gone,)).fetchone() == (0,)

@@ -59,6 +59,6 @@ async def test_a_purge_takes_it_along(raw: psycopg.Connection, store: PostgresSt
     gone = await with_status(store)
     count = "SELECT count(*) FROM event_status WHERE session_id = %s"
     assert raw.execute(count, (gone,)).fetchone() == (1,)
-    await store.archive(gone, chapters.NOW)
-    await store.purge(gone)
+    await store.chapters.archive(gone, chapters.NOW)
+    await store.chapters.purge(gone)
     assert raw.execute(count, (gone,)).fetchone() == (0,)

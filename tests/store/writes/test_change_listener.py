@@ -110,5 +110,5 @@ async def test_idle_connections_that_died_cost_nothing(
         raw.execute(kill)
         assert len(await store.log(session.id)) == 2 * session.prompt_index
         raw.execute(kill)
-        await store.create(chapters.creation(chapters.new_session()))
-    assert len(await store.sessions()) == 3
+        await store.chapters.create(chapters.creation(chapters.new_session()))
+    assert len(await store.chapters.listed()) == 3

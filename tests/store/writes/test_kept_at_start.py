@@ -39,7 +39,7 @@ async def test_a_start_stores_what_is_kept_of_every_chapter(url: str, tmp_path: 
         assert not files(tmp_path)
         for changes, _ in both:
             assert list(await store.log(changes.session_id)) == list(changes.events)
-            assert list(await store.artifacts(changes.session_id)) == list(changes.artifacts)
+            assert list(await store.calls.artifacts(changes.session_id)) == list(changes.artifacts)
             assert await store.writer_of(changes.session_id) is None, "it is not held"
 
 

@@ -63,12 +63,12 @@ def timeouts(raw: psycopg.Connection) -> list[tuple[str, str]]:
 async def test_a_long_chapter_has_ten_minutes_to_be_stored_and_a_new_one_the_usual_time(
     store: PostgresStore, noted: psycopg.Connection
 ) -> None:
-    await store.create(chapters.creation(chapters.new_session()))
+    await store.chapters.create(chapters.creation(chapters.new_session()))
     session, changes = long_chapter()
-    await store.create(changes)
+    await store.chapters.create(changes)
     assert timeouts(noted) == [("INSERT", "20s"), ("INSERT", "10min")]
-    assert len(await store.contents_after(session.id, "", most=2_000)) == 1_500
-    await store.create(chapters.creation(chapters.new_session()))
+    assert len(await store.calls.contents_after(session.id, "", most=2_000)) == 1_500
+    await store.chapters.create(chapters.creation(chapters.new_session()))
     assert timeouts(noted)[-1] == ("INSERT", "20s"), "it was for that one alone"
 
 
@@ -76,13 +76,13 @@ async def test_a_reply_is_stored_while_a_long_chapter_is_imported_beside_it(
     store: PostgresStore, raw: psycopg.Connection
 ) -> None:
     playing = chapters.new_session()
-    await store.create(chapters.creation(playing))
+    await store.chapters.create(chapters.creation(playing))
     lease = await store.acquire(playing.id, "here")
     assert not isinstance(lease, WriterInfo)
     session, changes = long_chapter()
     for statement in WAITS:
         raw.execute(statement.encode())
-    importing = asyncio.create_task(store.create(changes))
+    importing = asyncio.create_task(store.chapters.create(changes))
 
     async def is_waiting() -> bool:
         waiting = (
@@ -96,7 +96,7 @@ async def test_a_reply_is_stored_while_a_long_chapter_is_imported_beside_it(
         assert not importing.done()
         raw.execute("SELECT pg_advisory_unlock(7)")
         await importing
-    assert {line.id for line in await store.sessions()} == {playing.id, session.id}
+    assert {line.id for line in await store.chapters.listed()} == {playing.id, session.id}
     await lease.aclose()
 
 
@@ -119,7 +119,7 @@ async def test_a_chapter_has_ten_minutes_to_be_deleted(
     store: PostgresStore, noted: psycopg.Connection
 ) -> None:
     session = chapters.new_session()
-    await store.create(chapters.creation(session))
-    await store.archive(session.id, NOON)
-    await store.purge(session.id)
+    await store.chapters.create(chapters.creation(session))
+    await store.chapters.archive(session.id, NOON)
+    await store.chapters.purge(session.id)
     assert timeouts(noted)[-1] == ("DELETE", "10min")

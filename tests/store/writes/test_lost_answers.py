@@ -91,7 +91,7 @@ async def test_a_change_that_the_server_undoes_after_a_deadlock_is_made_once_the
     store: PostgresStore, url: str, raw: psycopg.Connection
 ) -> None:
     session = chapters.new_session()
-    await store.create(chapters.creation(session))
+    await store.chapters.create(chapters.creation(session))
     both = sorted((fact(number, session_id=session.id) for number in (1, 2)), key=lambda item: item.id)
     await store.bank.put(both)
     is_ours = False
@@ -139,13 +139,13 @@ async def test_what_a_stopped_call_was_to_cost_is_not_left_with_the_server(
             raise asyncio.CancelledError
         return answer
 
-    await store.tell_open_costs(Decimal("0.25"), today)
+    await store.calls.tell_open_costs(Decimal("0.25"), today)
     monkeypatch.setattr(psycopg.AsyncConnection, "execute", stopped)
     with pytest.raises(asyncio.CancelledError):
-        await store.tell_open_costs(Decimal("0.5"), today)
+        await store.calls.tell_open_costs(Decimal("0.5"), today)
     monkeypatch.undo()
-    await store.tell_open_costs(Decimal("0.5"), today)
-    await store.tell_open_costs(Decimal(0), today)
+    await store.calls.tell_open_costs(Decimal("0.5"), today)
+    await store.calls.tell_open_costs(Decimal(0), today)
     other = await open_store(url)
-    assert await other.tell_open_costs(Decimal(0), today) == 0
+    assert await other.calls.tell_open_costs(Decimal(0), today) == 0
     await other.aclose()

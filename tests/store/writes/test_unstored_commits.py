@@ -82,7 +82,7 @@ async def test_the_next_writer_stores_it_once(url: str, tmp_path: Path, *, is_st
         lease = await taken(store, session.id)
         assert not files(tmp_path)
         assert list(await store.log(session.id)) == list(changes.events)
-        assert list(await store.artifacts(session.id)) == list(changes.artifacts)
+        assert list(await store.calls.artifacts(session.id)) == list(changes.artifacts)
         assert (await store.load(session.id)).session.prompt_index == 1
         await lease.aclose()
 
@@ -109,7 +109,7 @@ async def test_where_the_same_writer_went_on_the_calls_alone_are_stored(url: str
         lease = await taken(store, session.id)
         assert not files(tmp_path)
         assert not await store.log(session.id)
-        assert list(await store.artifacts(session.id)) == list(changes.artifacts)
+        assert list(await store.calls.artifacts(session.id)) == list(changes.artifacts)
         assert (await store.load(session.id)).unsent == {Slot.RED: "typed"}
         await lease.aclose()
 
@@ -127,7 +127,7 @@ async def test_where_the_session_has_changed_since_the_calls_alone_are_stored(
         await lease.aclose()
         lease = await taken(store, session.id)
         assert not await store.log(session.id)
-        assert list(await store.artifacts(session.id)) == list(changes.artifacts)
+        assert list(await store.calls.artifacts(session.id)) == list(changes.artifacts)
         await lease.aclose()
 
 
@@ -139,12 +139,12 @@ async def test_calls_that_no_lease_was_held_for_are_stored_alone_by_the_first_wr
         changes = turn(session)
         asked = replace(changes.requests[0], attempts=0)
         lock = chapters.lock_block(session)
-        await store.create(replace(chapters.creation(session), blocks=(lock,), requests=(asked,)))
+        await store.chapters.create(replace(chapters.creation(session), blocks=(lock,), requests=(asked,)))
         await store.keep(changes, NO_EPOCH, session.updated_at)
         lease = await taken(store, session.id)
         assert lease.epoch == 1
         assert not await store.log(session.id)
-        assert list(await store.artifacts(session.id)) == list(changes.artifacts)
+        assert list(await store.calls.artifacts(session.id)) == list(changes.artifacts)
         await lease.aclose()
 
 
@@ -160,7 +160,7 @@ async def test_a_writer_that_lost_its_turn_leaves_its_calls_to_the_next_one(url:
         await lease.aclose()
         lease = await taken(store, session.id)
         assert not await store.log(session.id)
-        assert list(await store.artifacts(session.id)) == list(changes.artifacts)
+        assert list(await store.calls.artifacts(session.id)) == list(changes.artifacts)
         await lease.aclose()
 
 
@@ -303,7 +303,7 @@ async def test_of_commits_behind_one_that_was_superseded_the_calls_alone_are_sto
         lease = await taken(store, session.id)
         assert not files(tmp_path)
         assert not await store.log(session.id)
-        assert {one.id for one in await store.artifacts(session.id)} == {
+        assert {one.id for one in await store.calls.artifacts(session.id)} == {
             one.id for one in (*first.artifacts, *second.artifacts)
         }
         await lease.aclose()
@@ -360,7 +360,7 @@ async def test_rows_that_the_database_refuses_are_left_but_for_the_calls(
         lease = await taken(store, session.id)
         assert not files(tmp_path)
         assert not await store.log(session.id)
-        assert list(await store.artifacts(session.id)) == list(changes.artifacts)
+        assert list(await store.calls.artifacts(session.id)) == list(changes.artifacts)
         await lease.aclose()
 
 
@@ -370,8 +370,8 @@ async def test_a_chapter_that_is_deleted_for_good_leaves_no_file(url: str, tmp_p
         await fail(store, turn(session), lease)
         await lease.aclose()
         assert len(files(tmp_path)) == 1
-        await store.archive(session.id, chapters.NOW)
-        await store.purge(session.id)
+        await store.chapters.archive(session.id, chapters.NOW)
+        await store.chapters.purge(session.id)
         assert not files(tmp_path)
 
 

@@ -138,7 +138,7 @@ async def test_a_lock_is_free_though_its_release_was_cancelled(
 
 async def test_a_killed_program_leaves_the_lock_free(store: PostgresStore, url: str) -> None:
     session = chapters.new_session()
-    await store.create(chapters.creation(session))
+    await store.chapters.create(chapters.creation(session))
     program = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", OTHER_PROGRAM, url, str(session.id)), stdout=PIPE, cwd=ROOT
     )

@@ -163,8 +163,10 @@ def install(reaper: Reaper) -> None:
     import db.store
     import db.writes.commit_connection
     import db.writes.writer_lock
+    from db.chapters import PostgresChapters
     from db.embedded.server import EmbeddedServer
     from db.queue import PostgresQueue
+    from db.save_points import PostgresSavePoints
     from db.store import PostgresStore
     from db.writes.unstored import UnstoredCommits
 
@@ -174,18 +176,18 @@ def install(reaper: Reaper) -> None:
     seams.around(db.store, "refuse_transaction_pooler", "first connection")
     seams.around(db.writes.commit_connection, "open_connection", "pen connects")
     seams.around(db.writes.writer_lock, "open_connection", "lock connects")
-    seams.around(PostgresStore, "create", "session created")
-    seams.around(PostgresStore, "find_script", "session looked for")
-    seams.around(PostgresStore, "find_or_create", "session of the script found or created")
+    seams.around(PostgresChapters, "create", "session created")
+    seams.around(PostgresChapters, "find_script", "session looked for")
+    seams.around(PostgresChapters, "find_or_create", "session of the script found or created")
     seams.around(PostgresStore, "acquire", "writer's lock taken")
     seams.around(PostgresStore, "load", "session loaded")
     seams.around(PostgresStore, "memory", "memory loaded")
     seams.around(PostgresStore, "revisions", "revisions read")
     seams.around(PostgresStore, "commit", lambda _, changes, lease: _announced(reaper, changes))
-    seams.around(PostgresStore, "put_save_point", "save slot stored")
-    seams.around(PostgresStore, "delete_save_point", "save slot let go")
-    seams.around(PostgresStore, "archive", "chapter archived or restored")
-    seams.around(PostgresStore, "purge", "chapter purged")
+    seams.around(PostgresSavePoints, "put", "save slot stored")
+    seams.around(PostgresSavePoints, "delete", "save slot let go")
+    seams.around(PostgresChapters, "archive", "chapter archived or restored")
+    seams.around(PostgresChapters, "purge", "chapter purged")
     seams.around(UnstoredCommits, "keep", KeptNames())
     seams.around(PostgresQueue, "set_paused", _turned)
     seams.around(PostgresQueue, "take_place", "place taken")

@@ -17,7 +17,8 @@ from core.engine.scripts.sessions import ScriptBranches
 from core.exchange.scripts.chapter_script import ChapterScript, parse_chapter_script
 from core.providers.scripted.provider import ScriptedProvider
 from storyengine_tui.cli.commands.chapter.play import Reporter, play_lines
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 

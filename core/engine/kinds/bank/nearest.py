@@ -25,7 +25,7 @@ from core.engine.kinds.bank.embedding import MOST_IN_A_BATCH, all_texts_of, mean
 from core.engine.kinds.bank.sorting import EarlierItem
 from core.engine.kinds.base import Job
 from core.engine.recall.reading import chapters_of, replaced_in_book, sheets_of
-from core.storage.session_store import SessionStore
+from core.storage.bank_store import BankStore
 
 MOST_NEAR: Final = 5
 """Items that a new one is compared with by meaning, and as many of the earlier chapters of its book."""
@@ -37,7 +37,7 @@ MOST_OUT: Final = 32
 class EarlierBank:
     """Items of a book's earlier chapters that an audience's findings may be compared with."""
 
-    store: SessionStore
+    bank: BankStore
     audience: Audience
     session: Session
     chapters: Sequence[BankChapter]
@@ -55,7 +55,7 @@ class EarlierBank:
         """
         by_id = {chapter.session_id: chapter for chapter in self.chapters}
         ids = [item.id for item in items if not item.is_out]
-        replaced = await replaced_in_book(self.store, self.chapters, self.audience, self.session, ids)
+        replaced = await replaced_in_book(self.bank, self.chapters, self.audience, self.session, ids)
         found = []
         for item in items:
             chapter = by_id[item.session_id]
@@ -80,16 +80,14 @@ class Near:
 async def earlier_bank(job: Job, audience: Audience) -> EarlierBank:
     """Return what the earlier chapters of the book have; nothing for a chapter that is in no book."""
     session, bank = job.snapshot.session, job.store.bank
-    chapters = await chapters_of(job.store, job.snapshot)
+    chapters = await chapters_of(bank, job.snapshot)
     earlier, scopes = chapters[:-1], []
     for chapter in earlier:
         there = chapter.audience_there(audience, session)
         if there is not None:
             id, language = chapter.session_id, chapter.language
             scopes.append(Scope(session_id=id, mask=there.mask, now=chapter.now, language=language))
-    book = EarlierBank(
-        store=job.store, audience=audience, session=session, chapters=chapters, scopes=tuple(scopes)
-    )
+    book = EarlierBank(bank=bank, audience=audience, session=session, chapters=chapters, scopes=tuple(scopes))
     named: list[Item] = []
     taken_out: list[Item] = []
     for chapter in earlier:
@@ -119,7 +117,7 @@ class Neighbours:
         """Return what the chapter has by meaning, and what the earlier ones of its book have."""
         listed = new[:MOST_IN_A_BATCH]
         model, vectors = self._job.calls.embedding_model, dict[str, Vector]()
-        if model is not None and listed and await self._job.store.bank.can_recall_by_meaning():
+        if model is not None and listed and await self._book.bank.can_recall_by_meaning():
             vectors = await self._embed(all_texts_of(listed))
         pairs: list[Pair] = []
         earlier = await self._states(new) if self._book.scopes else []
@@ -138,7 +136,7 @@ class Neighbours:
 
     async def _found(self, item: Item, meaning: Vector | None, model: str) -> list[Found]:
         """Return items near to a new one; of its own chapter by meaning, as all their words are compared."""
-        session_id, bank = item.session_id, self._job.store.bank
+        session_id, bank = item.session_id, self._book.bank
         # Items that the audience does not know are not compared: they would displace known ones.
         here = Scope(session_id=session_id, mask=self._book.audience.mask, now=item.prompt_index)
         query = Query(
@@ -157,7 +155,7 @@ class Neighbours:
         found: list[Item] = []
         for slot in sorted(slots):
             sheets = sheets_of(self._book.chapters[:-1], slot)
-            found += (await self._job.store.bank.items_for_input(sheets, None)).states if sheets else ()
+            found += (await self._book.bank.items_for_input(sheets, None)).states if sheets else ()
         return found
 
     async def _compared(self, listed: Sequence[Pair]) -> Similar:

@@ -10,18 +10,15 @@ from core.domain.session.session import Session
 from core.domain.story.event import Event
 from core.engine.kinds.bank.requests import extractions, mark_in, named_by, sorted_by_prompt
 from core.exchange.session_export import SessionBody
-from core.storage.session_store import SessionStore
+from core.storage.bank_store import BankStore
 
 
-async def bank_of(
-    store: SessionStore, session: Session
-) -> tuple[Sequence[BackgroundRequest], Sequence[Item]]:
+async def bank_of(bank: BankStore, session: Session) -> tuple[Sequence[BackgroundRequest], Sequence[Item]]:
     """Return the readings of a chapter that are done, and every version of its items. Raises StorageError.
 
     While the bank is kept, the readings are asked for first: one that ends between the two is done again in a
     copy, where the items that are there already are not drawn twice.
     """
-    bank = store.bank
     readings = await bank.readings(session.id) if session.keeps_bank else ()
     history = await bank.history(session.id)
     if history and not session.keeps_bank:

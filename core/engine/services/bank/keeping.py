@@ -121,7 +121,7 @@ class EarlierItems:
 
     async def chapters(self) -> Sequence[BankChapter]:
         """Return the earlier chapters of the book, as this one sees their items; none for one in no book."""
-        return (await chapters_of(self._writer.store, self._writer.snapshot))[:-1]
+        return (await chapters_of(self._writer.store.bank, self._writer.snapshot))[:-1]
 
     async def items(
         self,

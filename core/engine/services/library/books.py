@@ -174,7 +174,7 @@ class BookLibrary(Archive[Book]):
         unread = unread_in_words(snapshot.requests) if snapshot.session.keeps_bank else ""
         if unread and only_if_read:
             raise UnreadPartsError(unread)
-        copies = await copies_of_lore(self._sessions, session_id, snapshot.lore)
+        copies = await copies_of_lore(self._sessions.calls, session_id, snapshot.lore)
         made = replace(_after(snapshot, carried, self._clock), contents=copies)
         if book is None:
             free = free_name(snapshot.title, keys_of(await self.listed()))

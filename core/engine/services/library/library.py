@@ -16,7 +16,7 @@ class Library:
         self.characters = CharacterLibrary(store.library, clock)
         self.lore = LoreLibrary(store.library, clock)
         self.books = BookLibrary(store, clock)
-        self.proposals = ProposalLibrary(store, clock)
+        self.proposals = ProposalLibrary(store.library, store.chapters, clock)
         self._store = store.library
 
     async def counts(self) -> LibraryCounts:

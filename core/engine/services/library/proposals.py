@@ -10,7 +10,8 @@ from core.domain.proposal import Proposal, ProposalState
 from core.library.characters.character import LibraryCharacter
 from core.library.characters.checks import cleaned_character
 from core.library.proposals.taking import fits, taken, taken_back
-from core.storage.session_store import SessionStore
+from core.storage.chapter_store import ChapterStore
+from core.storage.library_store import LibraryStore
 
 _GONE = "The character is archived, so nothing is proposed for it; restore it first."
 _NOTHING_TO_UNDO = "Nothing was taken or dropped for this character."
@@ -30,9 +31,9 @@ class Offered:
 class ProposalLibrary:
     """The proposals of one store."""
 
-    def __init__(self, store: SessionStore, clock: Clock) -> None:
-        self._sessions = store
-        self._store = store.library
+    def __init__(self, store: LibraryStore, chapters: ChapterStore, clock: Clock) -> None:
+        self._chapters = chapters
+        self._store = store
         self._clock = clock
 
     async def offered(
@@ -47,7 +48,7 @@ class ProposalLibrary:
             found.setdefault(one.character_id, []).append(one)
         titles: dict[SessionId | None, str] = {}
         if found:
-            titles = {one.id: one.title for one in await self._sessions.sessions()}
+            titles = {one.id: one.title for one in await self._chapters.listed()}
         return [
             Offered(one, character, not fits(character, one), titles.get(one.session_id, ""))
             for character in await self._store.characters()

@@ -69,7 +69,7 @@ class SavePoints:
 
     async def listed(self, session_id: SessionId) -> Sequence[SavePoint]:
         """Return the save points of a session, by number."""
-        return await self._store.save_points(session_id)
+        return await self._store.save_points.listed(session_id)
 
     async def create(
         self,
@@ -112,10 +112,10 @@ class SavePoints:
         """Store what `make` returns for the save points there are; another window may store one meanwhile."""
 
         async def stored() -> T:
-            taken = await self._store.save_points(session_id)
+            taken = await self._store.save_points.listed(session_id)
             point = await make(taken)
             if point is not None:
-                await self._store.put_save_point(point, taken=taken)
+                await self._store.save_points.put(point, taken=taken)
             return point
 
         async with self._turn:
@@ -135,7 +135,7 @@ class SavePoints:
             raise IllegalCommandError(
                 f"Save slot {number} is automatic: newer ones replace it by themselves."
             )
-        await self._store.delete_save_point(point)
+        await self._store.save_points.delete(point)
         if any(one.number == number for one in await self.listed(session_id)):
             raise ChangedElsewhereError
 
@@ -153,13 +153,13 @@ class SavePoints:
         body = replace(body, condensed=still_condensed(known, body.blocks))
         await self.create(session_id, f"before save slot {number} was restored", spared=number)
         fresh = SessionId(new_uuid())
-        await self._store.create(as_new_session(body, fresh, begins_work=True))
+        await self._store.chapters.create(as_new_session(body, fresh, begins_work=True))
         return fresh
 
     async def damages(self, session_id: SessionId) -> Sequence[str]:
         """Return what does not hold of the save points of a session, and of the story up to each."""
         damages = []
-        for point in await self._store.save_points(session_id):
+        for point in await self._store.save_points.listed(session_id):
             try:
                 await self._body(point)
             except SavePointDamagedError as error:
@@ -167,7 +167,7 @@ class SavePoints:
         return damages
 
     async def _found(self, session_id: SessionId, number: int, seen: SavePoint | None = None) -> SavePoint:
-        for point in await self._store.save_points(session_id):
+        for point in await self._store.save_points.listed(session_id):
             if point.number == number:
                 if seen not in (None, point):
                     raise ChangedElsewhereError
@@ -250,14 +250,14 @@ class SavePoints:
             branched_at=session.prompt_index,
             updated_at=self._clock(),
         )
-        readings, history = await bank_of(self._store, session)
+        readings, history = await bank_of(self._store.bank, session)
         kept = (content.tab1, content.secrets, events, blocks, content.statuses)
         body = beginning_of(session, *kept, items=history, until=point.taken_at)
         done = [one for one in readings if one.updated_at <= point.taken_at]
         body = with_readings(body, events, done, session.updated_at)
         # Other requests and provenance stay with the session that made the calls.
         drafts = [replace(draft, request_id=None) for draft in drafts]
-        copies = await copies_of_lore(self._store, point.session_id, content.lore)
+        copies = await copies_of_lore(self._store.calls, point.session_id, content.lore)
         return replace(
             body,
             prompt_blocks=content.prompt_blocks,

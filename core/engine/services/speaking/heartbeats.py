@@ -16,7 +16,7 @@ from core.engine.queue.background import BackgroundWorker
 from core.engine.services.speaking.hints import Hint, HintRules, hints_of, unsettled
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.embedding_records import EMBEDDING_VERSION
-from core.storage.session_store import SessionStore
+from core.storage.call_store import CallStore
 
 MOST_ANSWERS: Final = 2 * len(Slot)
 """Number of the newest answers that are read: each silent character has given one of them."""
@@ -46,7 +46,7 @@ class Heartbeats:
         hints = hints_of(snapshot.session, replies, snapshot.blocks, self._rules)
         if not hints or not self._rules.by_model:
             return hints
-        answers = await answers_of(self._writer.store, session.id, replies)
+        answers = await answers_of(self._writer.store.calls, session.id, replies)
         unasked = [hint.slot for hint in hints if hint.slot not in answers]
         if unasked:
             last, _ = replies.get(unasked[0], (0, None))
@@ -69,14 +69,14 @@ class Heartbeats:
         await self._background.add(request, unless=unsettled)
 
 
-async def answers_of(store: SessionStore, session_id: SessionId, replies: Replies) -> Mapping[Slot, str]:
+async def answers_of(calls: CallStore, session_id: SessionId, replies: Replies) -> Mapping[Slot, str]:
     """Return what characters would speak about, empty for nothing, as they said since their last reply.
 
     Raises StorageError.
     """
-    calls = await store.artifacts(session_id, kind=RequestKind.HEARTBEAT, newest=MOST_ANSWERS)
-    current = {Slot(call.agent_id): call for call in calls if _is_current(call, replies)}
-    texts = await store.contents(
+    answered = await calls.artifacts(session_id, kind=RequestKind.HEARTBEAT, newest=MOST_ANSWERS)
+    current = {Slot(call.agent_id): call for call in answered if _is_current(call, replies)}
+    texts = await calls.contents(
         session_id, [call.output_ref for call in current.values() if call.output_ref]
     )
     wishes: dict[Slot, str] = {}

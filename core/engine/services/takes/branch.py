@@ -43,10 +43,10 @@ async def read_branch(store: SessionStore, session_id: SessionId, at: int, now: 
             before.session.canon_version,
             before.session.boundary,
         ):
-            readings, history = await bank_of(store, before.session)
+            readings, history = await bank_of(store.bank, before.session)
             body = branch_at(before, events, blocks, at, now, history)
             body = with_readings(body, events, readings, now)
-            return replace(body, contents=await copies_of_lore(store, session_id, before.lore))
+            return replace(body, contents=await copies_of_lore(store.calls, session_id, before.lore))
     raise changes_too_fast("stored")
 
 

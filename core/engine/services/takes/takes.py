@@ -185,11 +185,11 @@ class OpenTakes(Takes):
 
     async def _text_of(self, request: ReplyRequest) -> tuple[str, bool]:
         """Return the text that the last call of a request received, and whether it could be silence."""
-        calls = await self._store.artifacts(request.session_id, request_id=request.id, newest=1)
+        calls = await self._store.calls.artifacts(request.session_id, request_id=request.id, newest=1)
         output = calls[-1].output_ref if calls else None
         if output is None:
             return "", False
-        text = (await self._store.contents(request.session_id, [output])).get(output, "")
+        text = (await self._store.calls.contents(request.session_id, [output])).get(output, "")
         return clean(text), silence.is_allowed_by(calls[-1].prompt_version)
 
     async def _newest(self) -> int:

@@ -60,7 +60,7 @@ async def second_chapter(
 
 async def recalled(made: Room, session: SessionHandle, slot: Slot = RED) -> ChapterBank:
     asked = RecallRequest(text="Where is the brass key, and how is the left arm?", recent_from=99)
-    return await BankReader(made.store).read(session.snapshot, slot, asked)
+    return await BankReader(made.store.bank).read(session.snapshot, slot, asked)
 
 
 async def test_what_an_earlier_chapter_has_is_not_drawn_again_and_the_note_says_so() -> None:

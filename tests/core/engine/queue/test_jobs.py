@@ -52,10 +52,8 @@ class Bench:
         model = ScriptedProvider(Script(reply=entries))
         gateway = ModelGateway(model, self.choices, None, lambda: NOW)
         builder = ContextBuilder(self.choices)
-        store = FaultyStore(self.snapshot)
-        self.jobs = JobFactory(
-            store, gateway, builder, save, BankReader(store), EmbeddingService(gateway, None, lambda: NOW)
-        )
+        store, vectors = FaultyStore(self.snapshot), EmbeddingService(gateway, None, lambda: NOW)
+        self.jobs = JobFactory(store, gateway, builder, save, BankReader(store.bank), vectors)
         self.notifications: list[Notification] = []
 
     async def run(self, request: Request) -> tuple[Outcome, CallRecords]:

@@ -38,7 +38,7 @@ class Task(Protocol):
 def worker(scene: Scene) -> RequestWorker:
     made = choices()
     gateway = ModelGateway(ScriptedProvider(), made, None, lambda: NOW)
-    bank = BankReader(scene.store)
+    bank = BankReader(scene.store.bank)
     embeddings = EmbeddingService(gateway, None, lambda: NOW)
     builder, save = ContextBuilder(made), scene.writer.apply_patiently
     jobs = JobFactory(scene.store, gateway, builder, save, bank, embeddings)

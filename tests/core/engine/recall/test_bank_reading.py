@@ -43,13 +43,13 @@ async def put(store: MemoryStore, *items: Item) -> None:
 
 
 async def read(store: MemoryStore, session: Session, slot: Slot) -> ChapterBank:
-    return await BankReader(store).read(await store.load(session.id), slot)
+    return await BankReader(store.bank).read(await store.load(session.id), slot)
 
 
 async def test_a_chapter_without_a_bank_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     session, lease = await chapters.locked_session(store)
-    monkeypatch.delattr(store, "bank")
+    monkeypatch.setattr(store, "bank", None)
     assert await read(store, session, Slot.RED) is NO_BANK
     await lease.aclose()
 
@@ -126,7 +126,7 @@ async def test_an_input_goes_without_a_bank_that_does_not_answer_and_says_so() -
     session = await chapter(store)
     store.bank = Silent(store.database.sessions, store.library)
     snapshot = await store.load(session.id)
-    reader = BankReader(store, longest_wait=0.01)
+    reader = BankReader(store.bank, longest_wait=0.01)
     assert await reader.read(snapshot, Slot.RED) == ChapterBank(), "in an empty bank nothing is looked for"
     await put(store, fact(1, session_id=session.id, prompt_index=1))
     assert await reader.read(snapshot, Slot.RED) == ChapterBank(left_out=(NOT_IN_TIME,))

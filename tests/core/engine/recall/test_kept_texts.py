@@ -83,8 +83,8 @@ async def test_what_was_taken_back_is_not_found_by_the_next_letter() -> None:
     hits = (await engine.search([handle.id], "brass key", texts=texts)).hits
     assert "Where is the brass key?" in {hit.text for hit in hits}
     await handle.aclose()
-    await store.archive(handle.id, chapters.NOW)
-    await store.purge(handle.id)
+    await store.chapters.archive(handle.id, chapters.NOW)
+    await store.chapters.purge(handle.id)
     with pytest.raises(StorageError):
         await engine.search([handle.id], "brass key", texts=texts)
     assert not texts._kept, "nothing of a purged chapter is kept"

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from core.context.bank import ChapterBank
 from core.domain.audience import Audience
 from core.domain.bank.details import PersonDetails
 from core.domain.bank.item import Item
@@ -40,7 +40,7 @@ def person(session: Session, number: int, name: str, label: Audience | None = No
 async def recalled(store: MemoryStore, session: Session, text: str, slot: Slot = RED) -> list[str]:
     """Return the names of the items that a prompt recalls."""
     snapshot = await store.load(session.id)
-    found: ChapterBank = await BankReader(store).read(snapshot, slot, RecallRequest(text=text, recent_from=9))
+    found = await BankReader(store.bank).read(snapshot, slot, RecallRequest(text=text, recent_from=9))
     assert NOT_IN_TIME not in found.left_out
     return [one.found.item.name for one in found.recalled]
 
@@ -88,7 +88,7 @@ async def test_another_name_of_a_character_is_known_to_itself_alone() -> None:
     store = MemoryStore()
     session = chapters.new_session(keeps_bank=True, names={RED: "Kara", ORANGE: "Bea"})
     known = Tab1Inputs(world="Ice.", profiles={RED: Profile(aliases=("Nightjar",))})
-    await store.create(chapters.creation(session, known))
+    await store.chapters.create(chapters.creation(session, known))
     # Without a take it counts before anything is played.
     song = replace(fact(1, session_id=session.id), take=None, text="They sing of the Nightjar.")
     await store.bank.put([song])
@@ -121,12 +121,12 @@ async def test_nothing_is_asked_where_no_word_could_be_a_name_or_each_is_one_of_
 
 async def test_an_input_waits_no_longer_for_names_than_for_the_bank() -> None:
     class Dumb(Silent):
-        names = Silent.items_for_input  # type: ignore[assignment]
+        names: Any = Silent.items_for_input
 
     store = MemoryStore()
     session = await chapter(store, {RED: "Kara"})
     store.bank = Dumb(store.database.sessions, store.library)
     await store.bank.put([fact(1, session_id=session.id, prompt_index=1)])
-    reader = BankReader(store, longest_wait=0.01)
+    reader = BankReader(store.bank, longest_wait=0.01)
     asked = RecallRequest(text="Where is Kaara?", recent_from=9)
     assert (await reader.read(await store.load(session.id), RED, asked)).left_out == (NOT_IN_TIME,)

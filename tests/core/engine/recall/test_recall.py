@@ -82,10 +82,10 @@ async def played(scene: Room, *items: Item) -> AsyncIterator[SessionHandle]:
 async def section_of(session: SessionHandle, section: SegmentName = SegmentName.RECALLED) -> str:
     """Return a section of the newest reply's input."""
     newest = [one for one in await session.reads.artifacts() if one.agent_id == RED and one.call == 1][-1]
-    stored = await session._store.contents(session.id, [newest.input_ref])
+    stored = await session._store.calls.contents(session.id, [newest.input_ref])
     manifest = json.loads(stored[newest.input_ref])
     [*found] = [part for _, name, part in manifest if name == section]
-    texts = await session._store.contents(session.id, found)
+    texts = await session._store.calls.contents(session.id, found)
     return "".join(texts.values())
 
 
@@ -116,7 +116,7 @@ async def test_a_chapter_without_a_bank_asks_no_bank_and_has_the_same_replies(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scene = keeping(is_kept=False, makes_vectors=True)
-    monkeypatch.delattr(scene.store, "bank")
+    monkeypatch.setattr(scene.store, "bank", None)
     async with scene.opened() as session:
         await play(session, *OLD, "Where did you put the brass key?")
         assert await section_of(session) == ""
@@ -309,8 +309,8 @@ async def test_an_embedding_that_is_put_back_after_a_call_counts_the_try_that_ha
         await session.background.make_vectors()
         request = (await embeddings(session))[-1]
         await Hanging.is_asked.wait()
-    [waits] = [one for one in await scene.store.requests(session.id) if one.id == request.id]
-    calls = [one for one in await scene.store.artifacts(session.id) if one.request_id == request.id]
+    [waits] = [one for one in await scene.store.calls.requests(session.id) if one.id == request.id]
+    calls = [one for one in await scene.store.calls.artifacts(session.id) if one.request_id == request.id]
     assert waits.state is RequestState.PENDING
     assert calls
     assert all(one.attempt <= waits.attempts for one in calls)
@@ -357,7 +357,7 @@ async def neighbours_of(
     await settled(session)
     calls = FakeCalls(session)
     [request, *_] = await embeddings(session)
-    builder, bank = ContextBuilder(scene.choices), BankReader(scene.store)
+    builder, bank = ContextBuilder(scene.choices), BankReader(scene.store.bank)
     job = Job(session.snapshot, builder, calls, scene.store, calls.save, bank)
     assert isinstance(request, BackgroundRequest)
     return Neighbours(job, request, await earlier_bank(job, audience), taken_out), calls
@@ -371,7 +371,7 @@ class FakeCalls(_Calls):
         request = new_test_call(session.id, NOW)
         gateway, embeddings = jobs._gateway, jobs._embeddings
         choices = gateway.choices
-        on_record = AnswersOnRecord(jobs._store, request)
+        on_record = AnswersOnRecord(jobs._store.calls, request)
         super().__init__(gateway, choices, embeddings, request, Cancellation(), on_record, lambda _: None)
         self.saved: list[Changes] = []
         self.texts: list[Sequence[str]] = []

@@ -49,7 +49,7 @@ async def book_of(store: MemoryStore, *sessions: Session) -> None:
 async def recalled(
     store: MemoryStore, session: Session, slot: Slot, asked: RecallRequest = ASKED
 ) -> ChapterBank:
-    return await BankReader(store).read(await store.load(session.id), slot, asked)
+    return await BankReader(store.bank).read(await store.load(session.id), slot, asked)
 
 
 def places(bank: ChapterBank) -> list[str]:
@@ -180,7 +180,7 @@ async def test_an_input_does_not_wait_for_a_recall_that_does_not_come() -> None:
     session = await chapter(store, {RED: "Kara"})
     store.bank = Silent(store.database.sessions, store.library)
     await store.bank.put([fact(1, session_id=session.id, prompt_index=1)])
-    reader = BankReader(store, longest_wait=0.01)
+    reader = BankReader(store.bank, longest_wait=0.01)
     found = await reader.read(await store.load(session.id), RED, ASKED)
     assert found == ChapterBank(left_out=(NOT_IN_TIME,))
 
@@ -194,8 +194,8 @@ async def test_no_more_is_recalled_than_the_setting_says_and_zero_is_nothing() -
     session = await chapter(store, {RED: "Kara"})
     await store.bank.put([fact(number, session_id=session.id, prompt_index=1) for number in range(1, 9)])
     snapshot, asked = await store.load(session.id), replace(ASKED, recent_from=3)
-    assert len(items_of(await BankReader(store, most_items=lambda _: 3).read(snapshot, RED, asked))) == 3
-    assert not items_of(await BankReader(store, most_items=lambda _: 0).read(snapshot, RED, asked))
+    assert len(items_of(await BankReader(store.bank, most_items=lambda _: 3).read(snapshot, RED, asked))) == 3
+    assert not items_of(await BankReader(store.bank, most_items=lambda _: 0).read(snapshot, RED, asked))
 
 
 async def test_by_hours_what_is_recalled_is_weaker_the_longer_ago_it_was_drawn() -> None:
@@ -204,9 +204,8 @@ async def test_by_hours_what_is_recalled_is_weaker_the_longer_ago_it_was_drawn()
     await store.bank.put([fact(1, session_id=session.id, prompt_index=1)])
     snapshot = await store.load(session.id)
     later = fact(1).created_at + timedelta(hours=1_000)
-    by_prompts = (await BankReader(store).read(snapshot, RED, replace(ASKED, recent_from=9))).recalled
-    by_hours = (
-        await BankReader(store, fades_at=lambda: later).read(snapshot, RED, replace(ASKED, recent_from=9))
-    ).recalled
+    asked = replace(ASKED, recent_from=9)
+    by_prompts = (await BankReader(store.bank).read(snapshot, RED, asked)).recalled
+    by_hours = (await BankReader(store.bank, fades_at=lambda: later).read(snapshot, RED, asked)).recalled
     assert by_prompts[0].strength > 0.49
     assert by_hours[0].strength < 0.1

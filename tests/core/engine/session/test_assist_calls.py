@@ -24,7 +24,8 @@ from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
 from tests.core.values.sessions import waiting as waits
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 ASKED = AssistRequest(task=Task.CONTINUE, field=Field.WORLD, text="A lighthouse on a rock.", limit=5_000)

@@ -51,10 +51,10 @@ class Chapters:
     """The calls of several chapters, listed as they were played last."""
 
     def __init__(self, calls: dict[SessionId, list[Artifact]], listed: Sequence[SessionSummary] = ()) -> None:
-        self._calls = calls
+        self.chapters, self.calls, self._calls = self, self, calls
         self._listed = listed
 
-    async def sessions(self) -> Sequence[SessionSummary]:
+    async def listed(self) -> Sequence[SessionSummary]:
         return self._listed
 
     async def artifacts(self, session_id: SessionId, *, agent_id: int, newest: int) -> Sequence[Artifact]:

@@ -21,7 +21,7 @@ from tests.core.engine.services.speaking.test_several_replies import (
 )
 from tests.core.gateway.test_lanes import until_still
 from tests.core.values.bank import fact
-from tests.store.in_memory.memory_store import MemoryStore
+from tests.store.in_memory.memory_calls import MemoryCalls
 
 pytestmark = pytest.mark.anyio
 
@@ -39,11 +39,11 @@ async def test_other_windows_are_told_what_a_prompt_may_cost_until_its_reply_is_
 ) -> None:
     told: list[Decimal] = []
 
-    async def tell(_: MemoryStore, ended: Decimal, __: date, running: Decimal) -> Decimal:
+    async def tell(_: MemoryCalls, ended: Decimal, __: date, running: Decimal) -> Decimal:
         told.append(ended + running)
         return Decimal(0)
 
-    monkeypatch.setattr(MemoryStore, "tell_open_costs", tell)
+    monkeypatch.setattr(MemoryCalls, "tell_open_costs", tell)
     async with paid(Ceilings(day=Decimal(100))) as (_, session, alone):
         await ask(session, "Who is there?", RED)
         await until_still()
@@ -61,7 +61,7 @@ async def test_a_ceiling_that_is_reached_between_two_replies_leaves_what_was_pai
     async with paid() as (_, session, _alone):
         whole = await session.money.of_prompt(RED, "Who is there?", (ORANGE, YELLOW))
         assert whole is not None
-    monkeypatch.setattr(MemoryStore, "tell_open_costs", tell)
+    monkeypatch.setattr(MemoryCalls, "tell_open_costs", tell)
     async with paid(Ceilings(day=whole)) as (_, session, _alone):
         await session.submit_prompt(RED, "Who is there?", then=(ORANGE, YELLOW))
         await session.wait_idle()

@@ -80,7 +80,7 @@ async def test_the_headless_play_tries_a_call_that_fails_in_passing_three_more_t
         with pytest.raises(StoryEngineError, match="run the same command") as stopped:
             await player.play()
     assert stopped.value.code is ErrorCode.LLM_SERVER_ERROR
-    assert len(await room.store.artifacts(room.store.snapshot.session.id)) == before + 4
+    assert len(await room.store.calls.artifacts(room.store.snapshot.session.id)) == before + 4
 
 
 async def test_the_headless_play_stops_at_once_where_the_last_summary_cannot_go_well() -> None:
@@ -89,7 +89,7 @@ async def test_the_headless_play_stops_at_once_where_the_last_summary_cannot_go_
     async with room.opened() as session:
         with pytest.raises(StoryEngineError, match="refused the key"):
             await ScriptPlayer(session, parse_chapter_script(SCRIPT), lambda _: None).play()
-    assert len(await room.store.artifacts(room.store.snapshot.session.id)) == 4
+    assert len(await room.store.calls.artifacts(room.store.snapshot.session.id)) == 4
 
 
 async def test_a_new_session_is_stored_under_the_id_that_is_returned() -> None:
@@ -126,7 +126,7 @@ async def test_memory_that_is_asked_for_again_begins_its_stream_anew_and_a_reply
     async with room.opened() as session:
         await settled(session, await session.lock())
         await settled(session, await session.submit_prompt(Slot.RED, "One"))
-    slots = await room.store.save_points(session.id)
+    slots = await room.store.save_points.listed(session.id)
     calls = [
         notification
         for notification in room.notifications
@@ -177,7 +177,7 @@ async def test_a_play_keeps_in_a_slot_what_the_gm_wrote_on_tab_1_and_the_script_
     room = Room(simulation.snapshot)
     async with room.opened() as session:
         await ScriptPlayer(session, parse_chapter_script(SCRIPT), lambda _: None).play()
-        labels = [slot.label for slot in await room.store.save_points(session.id)]
+        labels = [slot.label for slot in await room.store.save_points.listed(session.id)]
     assert ("before the script was played again" in labels) is is_kept
 
 
@@ -203,7 +203,7 @@ async def test_a_reset_takes_a_slot_of_the_chapter_at_rest_and_puts_it_away() ->
     async with room.opened() as session:
         await session.lock()
         fresh = await session.reset()
-    [slot] = await room.store.save_points(room.store.snapshot.session.id)
+    [slot] = await room.store.save_points.listed(room.store.snapshot.session.id)
     assert (slot.label, slot.state) == ("before the chapter was reset", SessionState.DRAFT_TAB1)
     old = room.store.snapshot.session
     assert (old.state, old.archived_at is not None) == (SessionState.DRAFT_TAB1, True)

@@ -319,7 +319,7 @@ async def test_a_slot_of_another_chapter_is_refused(shelf: Shelf) -> None:
 async def test_a_slot_that_is_damaged_is_passed_over_by_the_next_one(shelf: Shelf) -> None:
     shelf.play(2)
     damaged = await shelf.take()
-    await shelf.store.put_save_point(replace(damaged, sha256=EMPTY_CHAIN), taken=[damaged])
+    await shelf.store.save_points.put(replace(damaged, sha256=EMPTY_CHAIN), taken=[damaged])
     shelf.play()
     again = content_of(await shelf.take()).chains
     whole = await SavePoints(shelf.store.copy(), lambda: START).create(shelf.session_id, "whole")

@@ -116,7 +116,7 @@ async def test_a_failure_says_what_happened_and_the_key_tries_again(desktop: Des
         assert table.banner() == ""
         assert table.text(Slot.ORANGE) == ""
         assert table.slot() is Slot.YELLOW
-        stored = map(RequestRecord.of, await table.session._store.requests(table.session.id))
+        stored = map(RequestRecord.of, await table.session._store.calls.requests(table.session.id))
         [request] = [one for one in stored if one.text == "FAIL"]
         assert (request.state, request.attempts) == (RequestState.DONE, 2)
 

@@ -11,8 +11,9 @@ from core.engine.services.library.proposals import ProposalLibrary
 from core.library.characters.character import LibraryCharacter, Trait, record_of
 from core.library.proposals.taking import change_of
 from tests.core.library.proposals.proposal_samples import NOW, mira, proposed
+from tests.store.in_memory.memory_database import MemoryDatabase
 from tests.store.in_memory.memory_library import MemoryLibrary
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 
@@ -40,7 +41,7 @@ async def at_hand() -> tuple[ProposalLibrary, MemoryLibrary, LibraryCharacter, l
     await store.put_character(character)
     made = offers(character)
     store.add_proposals(made)
-    return ProposalLibrary(sessions, lambda: NOW), store, character, made
+    return ProposalLibrary(sessions.library, sessions.chapters, lambda: NOW), store, character, made
 
 
 async def now(store: MemoryLibrary) -> LibraryCharacter:

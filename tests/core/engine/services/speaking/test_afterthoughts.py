@@ -369,4 +369,4 @@ async def test_the_decision_and_the_addition_are_each_counted_once_in_what_was_s
         await play(session, "Who is there?")
         await night.idle(10)
         assert len(await night.added()) == 1
-        assert session.snapshot.spent == await scene.store.spent(session.id) > 0
+        assert session.snapshot.spent == await scene.store.calls.spent(session.id) > 0

@@ -188,8 +188,8 @@ async def test_an_answer_is_of_the_silence_in_which_it_was_given() -> None:
         await looked(session)
         [first] = [call for call in await session.reads.artifacts() if call.agent_id == ORANGE]
         later = {ORANGE: (2, first.created_at + timedelta(seconds=1))}
-        assert ORANGE not in await answers_of(scene.store, session.id, later)
-        assert await answers_of(scene.store, session.id, {}) == {ORANGE: WISH, YELLOW: WISH}
+        assert ORANGE not in await answers_of(scene.store.calls, session.id, later)
+        assert await answers_of(scene.store.calls, session.id, {}) == {ORANGE: WISH, YELLOW: WISH}
 
 
 async def test_a_query_of_the_memory_bank_is_no_answer() -> None:
@@ -204,7 +204,7 @@ async def test_a_query_of_the_memory_bank_is_no_answer() -> None:
             call, id=ArtifactId(new_uuid()), attempt=2, call=0, output_ref=None, prompt_version="embedding@1"
         )
         await session._writer.apply(lambda _: Changes(session_id=session.id, artifacts=(query,)))
-        assert (await answers_of(scene.store, session.id, {}))[ORANGE] == WISH
+        assert (await answers_of(scene.store.calls, session.id, {}))[ORANGE] == WISH
 
 
 def test_what_a_model_says_is_one_short_line() -> None:

@@ -23,7 +23,8 @@ from core.providers.scripted.provider import ScriptedProvider
 from tests.core.rooms.room import Room
 from tests.core.rooms.simulation import Simulation, active, with_limits
 from tests.core.rooms.takes_model import CHUNK, play, room
-from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore, Rows
+from tests.store.in_memory.memory_database import MemoryDatabase
+from tests.store.in_memory.memory_store import MemoryStore, Rows
 
 pytestmark = pytest.mark.anyio
 

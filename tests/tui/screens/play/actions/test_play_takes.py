@@ -305,7 +305,7 @@ async def test_another_model_is_named_for_one_take(desktop: Desktop) -> None:
         await table.type("other")
         await table.pilot.press("enter")
         await table.until(lambda: said(table) == "Take 2 of 2")
-        asked = await table.session._store.requests(table.session.id)
+        asked = await table.session._store.calls.requests(table.session.id)
         models = [one.model for one in asked if isinstance(one, ReplyRequest)]
         assert sorted(models) == ["", "other"]
 
