@@ -9,6 +9,8 @@ from typing import Final, Self
 from core.config.files.bounded_file import LARGEST_SMALL_FILE, read_bounded
 from core.config.files.private_files import write_privately
 from core.domain.ids import CharacterId, LorebookId, SessionId
+from core.domain.requests.request import ReplyRequest
+from core.domain.slot import Slot
 from core.text.cleaning import clean
 
 log = logging.getLogger(__name__)
@@ -28,6 +30,23 @@ class KeptText:
     def of(cls, what: str, owner: SessionId | CharacterId, folder: Path) -> Self:
         """Return the file for something of this owner that is being written, such as a `correction`."""
         return cls(folder / f"{what}-{owner}", 8 * LARGEST_SMALL_FILE)
+
+    @classmethod
+    def of_prompt(cls, request: ReplyRequest, folder: Path) -> Self:
+        """Return the file for the text of a prompt that waits, while it is edited."""
+        return cls.of(f"prompt.{int(request.slot)}.{request.id}", request.session_id, folder)
+
+    @classmethod
+    def prompts_of(cls, session_id: SessionId, folder: Path) -> dict[str, tuple[Slot, Self]]:
+        """Return the files for prompts of a chapter by the ids of their requests, each with its slot."""
+        parts = {file: file.name.split(".") for file in sorted(folder.glob(f"prompt.[1-7].*-{session_id}"))}
+        return {
+            name.removesuffix(f"-{session_id}"): (
+                Slot(int(slot)),
+                replace(cls.of("", session_id, folder), file=file),
+            )
+            for file, (_, slot, name) in parts.items()
+        }
 
     @property
     def of_windows(self) -> tuple[Self, ...]:

@@ -3,13 +3,17 @@
 import pytest
 from textual.widgets import Static
 
+from core.domain.audience import Audience
+from core.domain.slot import Slot
 from storyengine_tui.screens.play.actions.take_modals import ReplyModal
 from storyengine_tui.screens.play.scene.line_modals import NarrationModal, SceneModal
+from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
 from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN_OVER
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.engine_app import Desktop
-from tests.tui.rooms.play_table import Table, at_table
+from tests.tui.rooms.play_table import Gate, Table, at_table
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 
@@ -59,3 +63,20 @@ async def test_a_begun_correction_is_of_its_own_reply_alone(desktop: Desktop) ->
     async with at_table(desktop, prompts=None) as table:
         await table.play("And now?")
         assert await begin(table, "correct_reply", ReplyModal) == "I see."
+
+
+async def test_a_prompt_that_waited_and_was_being_edited_is_in_its_panel_as_it_was_edited(
+    desktop: Desktop, gate: Gate
+) -> None:
+    async with at_table(desktop) as table:
+        await table.begin("HOLD on")
+        waits = await table.session.submit_prompt(Slot.ORANGE, "Row!", heard_by=Audience.of([Slot.RED]))
+        [request] = [one for one in table.snapshot.open_prompts if one.id == waits]
+        kept = KeptText.of_prompt(request, desktop.paths.data)
+        kept.keep("Row, and sing!")
+        await table.session.edits.save_unsent(Slot.ORANGE, "Then rest.")
+    async with at_table(desktop, prompts=None) as table:
+        await table.until(lambda: table.text(Slot.ORANGE) == "Row, and sing!\n\nThen rest.")
+        assert table.snapshot.unsent[Slot.ORANGE] == table.text(Slot.ORANGE)
+        assert table.pane.composer.area(Slot.ORANGE).heard_by == Audience.of([Slot.RED])
+    assert not kept.file.exists()
