@@ -16,6 +16,7 @@ from storyengine_tui.screens.play.play_view import is_played
 from storyengine_tui.screens.play.scene.hearing_view import USUAL, Delivery, choice_of, delivery_of
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.shared.autosave import Autosave, unstored
+from storyengine_tui.screens.shared.kept_fields import Fields
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
@@ -57,6 +58,9 @@ class PromptSender:
         self._returned = {request.id: request.slot for request in failed if not is_played(request)}
         await composer.set_cast(snapshot.session, snapshot.unsent, is_new=is_new)
         if is_new:
+            for colour, kept_text in self._page.take_kept().items():
+                if (slot := Slot[colour.upper()]) in snapshot.session.slots:
+                    composer.area(slot).resume(*kept_text)
             for request in failed:
                 text = composer.area(request.slot).text
                 is_there = str(request.id) in edited or without(text, request.text) is not None
@@ -100,6 +104,13 @@ class PromptSender:
         """Schedule storing after a change."""
         if self._page.has_session and not self._session.is_read_only:
             self.autosave.touch()
+
+    @property
+    def typed_fields(self) -> Fields:
+        """The texts of the panels that are not stored, by their colours."""
+        return {
+            area.slot.colour: (area.stored, area.text) for area in self._composer if area.text != area.stored
+        }
 
     @property
     def has_unsaved(self) -> bool:
