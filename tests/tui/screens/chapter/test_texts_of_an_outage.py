@@ -9,19 +9,25 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from core.domain.audience import EVERYONE
 from core.domain.errors import ErrorCode, StorageError
+from core.domain.session.prompt_block import PromptBlock
 from core.domain.slot import Slot
+from core.domain.story.secret import Secret
 from core.engine.engine import Engine
+from core.engine.scene.scene import Scene
 from core.engine.session.session_edits import OpenSessionEdits
 from core.storage.snapshot import Snapshot
+from storyengine_tui.screens.library.prompt_blocks.block_screen import BlockScreen
+from storyengine_tui.screens.setup.secrets.secret_screen import SecretScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from tests.tui.engine_app import Desktop, make_active, make_draft, until
+from tests.tui.engine_app import Desktop, in_front, make_active, make_draft, until
 from tests.tui.rooms.chapter_page import SCRIPT, make_ended
 
 pytestmark = pytest.mark.anyio
 TEXT = "Salt."
-SAVES = ("save_unsent", "edit_tab1", "define_narrative")
+SAVES = ("save_unsent", "edit_tab1", "define_narrative", "change_prompt_blocks")
 Make = Callable[[Engine], Awaitable[Any]]
 PLACES = (
     (make_active, "f3", "#prompt-red", lambda one: one.unsent.get(Slot.RED, "")),
@@ -41,6 +47,7 @@ async def outage(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     with monkeypatch.context() as patched:
         for name in SAVES:
             patched.setattr(OpenSessionEdits, name, refuse)
+        patched.setattr(Scene, "edit_secrets", refuse)
         yield
 
 
@@ -83,6 +90,37 @@ async def test_what_is_typed_in_an_outage_outlives_the_program(
         await until(pilot, lambda: field.text == typed)
         await until(pilot, lambda: stored(snapshot(app)) == typed)
         await until(pilot, lambda: not kept(desktop))
+
+
+@pytest.mark.parametrize("kind", [SecretScreen, BlockScreen])
+async def test_a_secret_and_a_prompt_block_that_are_typed_in_an_outage_outlive_the_program(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch, kind: type[SecretScreen] | type[BlockScreen]
+) -> None:
+    async def prepare(engine: Engine) -> None:
+        session = await engine.open(await make_draft(engine))
+        await session.scene.edit_secrets((Secret(number=1, text="Old.", known_by=EVERYONE),))
+        block = PromptBlock(id=1, name="Dry", text="Old.")
+        await session.edits.change_prompt_blocks(lambda now: now.with_block(block))
+        await session.aclose()
+
+    async def shown(pilot: Pilot[None], app: StoryEngineApp) -> CappedTextArea:
+        assert app.session is not None
+        app.push_screen(kind(app.workspace, app.session, 1))
+        return (await in_front(pilot, kind, CappedTextArea)).query_one(CappedTextArea)
+
+    await desktop.prepare(prepare)
+    async with outage(monkeypatch), desktop.window() as (pilot, app):
+        field = await shown(pilot, app)
+        await pilot.press("ctrl+end", *TEXT)
+        await until(pilot, lambda: any(TEXT in file.read_text() for file in kept(desktop)))
+        assert field.text == f"Old.{TEXT}"
+    async with desktop.window() as (pilot, app):
+        field = await shown(pilot, app)
+        await until(pilot, lambda: field.text == f"Old.{TEXT}")
+        await until(pilot, lambda: not kept(desktop))
+        now = snapshot(app)
+        texts = [*(one.text for one in now.secrets), *(one.text for one in now.prompt_blocks.blocks)]
+        assert sorted(texts) == ["Old.", f"Old.{TEXT}"]
 
 
 async def test_a_text_that_is_stored_once_the_outage_ends_is_kept_no_longer(
