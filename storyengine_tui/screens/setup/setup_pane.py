@@ -81,7 +81,7 @@ class SetupPane(SessionTab):
             id="character-count",
         )
         self._cast = CastPanels(id="cast", classes="grows")
-        self.autosave = Autosave(self._save, self.say_unsaved, self.say_saved)
+        self.autosave = Autosave(self._save, self.say_unsaved, self.say_saved, self.keep_typed)
         self._held: HeldEdit | None = None
 
     def compose(self) -> ComposeResult:

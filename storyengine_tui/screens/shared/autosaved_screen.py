@@ -49,7 +49,7 @@ class AutosavedScreen(OverlayScreen[None]):
         super().__init__()
         self._workspace = workspace
         self._session = session
-        self.autosave = Autosave(self._save_typed, self._say_unsaved, self._say_saved)
+        self.autosave = Autosave(self._save_typed, self._say_unsaved, self._say_saved, self._keep_typed)
         self._stored: Typed | None = None
         """The contents of the fields at the last save, or when they were first shown."""
 
@@ -75,6 +75,8 @@ class AutosavedScreen(OverlayScreen[None]):
         """Part of the name of a file for this one."""
 
     def _keep_typed(self) -> None:
+        if not self.is_attached:
+            return
         stored, typed = "" if self._stored is None else self._stored.text, self._typed.text
         keep_fields(self._kept_text, {} if typed == stored else {"text": (stored, typed)})
 
@@ -128,8 +130,7 @@ class AutosavedScreen(OverlayScreen[None]):
         self._say_state("not all stored" if self._problem else "stored")
 
     def _say_unsaved(self, error: StoryEngineError) -> None:
-        if self.is_attached:
-            self._keep_typed()
+        self._keep_typed()
         self._say_state("not stored")
         self._say(error.message, error.hint, Tone.ERROR)
 

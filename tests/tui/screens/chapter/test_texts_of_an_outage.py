@@ -1,5 +1,6 @@
 """What is typed while the database takes nothing is there again after the program was killed meanwhile."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -169,3 +170,26 @@ async def test_a_file_with_anything_else_is_passed_over(
     file.write_text(text)
     async with desktop.window() as (pilot, app):
         assert not (await area(pilot, app, "f3", "#prompt-red")).text
+
+
+async def test_what_is_typed_while_the_database_does_not_answer_is_kept_before_it_fails(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desktop.script = SCRIPT
+    goes_on = asyncio.Event()
+
+    async def hang(*_: Any, **__: Any) -> None:
+        await goes_on.wait()
+        raise StorageError(ErrorCode.STORAGE_SAVE_FAILED)
+
+    async with desktop.window(make_active) as (pilot, app):
+        field = await area(pilot, app, "f3", "#prompt-red")
+        with monkeypatch.context() as patched:
+            patched.setattr(OpenSessionEdits, "save_unsent", hang)
+            await pilot.press(*TEXT)
+            await until(pilot, lambda: kept(desktop))
+            await pilot.press(*" More.")
+            await until(pilot, lambda: "More." in kept(desktop)[0].read_text())
+        goes_on.set()
+        await until(pilot, lambda: snapshot(app).unsent.get(Slot.RED) == field.text == f"{TEXT} More.")
+        await until(pilot, lambda: not kept(desktop))
