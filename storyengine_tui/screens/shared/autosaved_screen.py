@@ -63,7 +63,7 @@ class AutosavedScreen(OverlayScreen[None]):
             whole = resumed(base, area.text, typed)
             area.limit = max(area.limit, len(whole))
             area.load_text(whole)
-            self._touch_typed()
+            self.autosave.touch()  # Also if it is stored already: the file is deleted then.
 
     @property
     def _kept_text(self) -> KeptText:

@@ -61,6 +61,7 @@ class PromptSender:
             for colour, kept_text in self._page.take_kept().items():
                 if (slot := Slot[colour.upper()]) in snapshot.session.slots:
                     composer.area(slot).resume(*kept_text)
+                self.autosave.touch()  # Also if it is stored already: the file is deleted then.
             for request in failed:
                 text = composer.area(request.slot).text
                 is_there = str(request.id) in edited or without(text, request.text) is not None

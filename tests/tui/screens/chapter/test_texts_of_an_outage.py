@@ -193,3 +193,23 @@ async def test_what_is_typed_while_the_database_does_not_answer_is_kept_before_i
         goes_on.set()
         await until(pilot, lambda: snapshot(app).unsent.get(Slot.RED) == field.text == f"{TEXT} More.")
         await until(pilot, lambda: not kept(desktop))
+
+
+async def test_a_file_of_a_text_that_was_stored_after_all_is_deleted(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desktop.script = SCRIPT
+    await desktop.prepare(make_active)
+    async with outage(monkeypatch), desktop.window() as (pilot, app):
+        await area(pilot, app, "f3", "#prompt-red")
+        await pilot.press(*TEXT)
+        await until(pilot, lambda: any(TEXT in file.read_text() for file in kept(desktop)))
+        session_id = snapshot(app).session.id
+    async with desktop.engine() as engine:
+        session = await engine.open(session_id)
+        await session.edits.save_unsent(Slot.RED, TEXT)
+        await session.aclose()
+    async with desktop.window() as (pilot, app):
+        field = await area(pilot, app, "f3", "#prompt-red")
+        await until(pilot, lambda: not kept(desktop))
+        assert field.text == TEXT
