@@ -1,6 +1,5 @@
 """Texts of a page that the database does not take: a file has them until it does, and the next start."""
 
-import json
 from collections.abc import Mapping
 
 from storyengine_tui.screens.shared.kept_text import KeptText
@@ -11,11 +10,15 @@ Fields = Mapping[str, tuple[str, str]]
 
 def keep_fields(kept: KeptText, fields: Fields) -> None:
     """Replace the fields in a file; without any it is deleted."""
+    import json  # After the first paint.
+
     kept.keep(json.dumps(fields, ensure_ascii=False) if fields else "")
 
 
 def read_fields(kept: KeptText) -> Fields:
     """Return the fields in a file; none where it has something else."""
+    import json
+
     try:
         found = json.loads(kept.read() or "{}")
     except (ValueError, RecursionError):
