@@ -38,7 +38,7 @@ class LastPanel:
 def read_last_session(paths: Paths) -> SessionId | None:
     """Return the session that was open last on this machine; None if that is unknown."""
     with suppress(OSError, ValueError):
-        return SessionId(UUID(read_bounded(_file(paths)).decode("utf-8").partition("\n")[0].strip()))
+        return SessionId(UUID(read_bounded(last_file(paths)).decode("utf-8").partition("\n")[0].strip()))
     return None
 
 
@@ -47,7 +47,7 @@ def read_last_panel(paths: Paths) -> LastPanel | None:
     from core.domain.session.limits import Limits
 
     with suppress(OSError, ValueError):
-        _, line, *_ = read_bounded(_file(paths)).decode("utf-8").split("\n")
+        _, line, *_ = read_bounded(last_file(paths)).decode("utf-8").split("\n")
         number, _, name = line.partition(" ")
         # Ignore a name over the limit: laying it out would delay the first paint.
         if len(name) <= Limits().name:
@@ -60,10 +60,11 @@ def write_last_session(paths: Paths, session_id: SessionId, panel: LastPanel | N
     line = "" if panel is None else f"{int(panel.slot)} {panel.name}\n"
     try:
         make_directory(paths.data)
-        _file(paths).write_text(f"{session_id}\n{line}", "utf-8")
+        last_file(paths).write_text(f"{session_id}\n{line}", "utf-8")
     except OSError as error:
         log.warning("the last session cannot be remembered: %s", error)
 
 
-def _file(paths: Paths) -> Path:
+def last_file(paths: Paths) -> Path:
+    """Return the file, which is written when a chapter is opened and when it is left."""
     return paths.data / "last-session"

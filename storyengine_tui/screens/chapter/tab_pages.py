@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import TabbedContent, TabPane
 
+from core.domain.errors import StoryEngineError
 from core.domain.session.session_state import SessionState
 from storyengine_tui.textual_ext.painting.visibility import is_displayed
 
@@ -263,6 +264,9 @@ class TabPages:
             outcomes = await asyncio.gather(
                 *(self._pages[tab].flush() for tab in sorted(waiting)), return_exceptions=True
             )
+            for tab, outcome in zip(sorted(waiting), outcomes, strict=True):
+                if isinstance(outcome, StoryEngineError):
+                    self._pages[tab].keep_typed()
             failures += [outcome for outcome in outcomes if outcome is not None]
         for failure in failures[1:]:
             log.error("typed text of another page could not be stored", exc_info=failure)

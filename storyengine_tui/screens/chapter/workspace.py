@@ -9,7 +9,12 @@ from core.config.files.paths import Paths
 from core.domain.errors import IllegalCommandError, StoryEngineError
 from core.domain.ids import SessionId
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
-from storyengine_tui.screens.chapter.last_session import LastPanel, read_last_session, write_last_session
+from storyengine_tui.screens.chapter.last_session import (
+    LastPanel,
+    last_file,
+    read_last_session,
+    write_last_session,
+)
 from storyengine_tui.screens.shared.kept_text import KeptText
 
 if TYPE_CHECKING:
@@ -22,6 +27,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STARTING = "The database and the models are being started; nothing was changed. Try again in a moment."
+
+NOT_SAVED = "You had begun, and not saved: {}. It is there again where you wrote it."
 
 
 class Workspace:
@@ -134,7 +141,14 @@ class Workspace:
             finally:
                 self._chapter.feedback.end_progress()
             await self._chapter.attach(self.session)
+            self._say_begun(self.session)
             self.remember()
+
+    def _say_begun(self, session: "SessionHandle") -> None:
+        """Say what the GM had begun in a dialog when the program was killed."""
+        begun = KeptText.begun_since(session.id, self.paths.data, last_file(self.paths))
+        if begun and not session.is_read_only:
+            self._chapter.notify(NOT_SAVED.format(" and ".join(begun)), markup=False)
 
     def remember(self) -> None:
         """Write down which session and which panel the next start opens."""

@@ -1,6 +1,6 @@
 """The second cell of tab 3: how the chapter is to be written, how long, and the button (design 10)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from textual import getters, on
@@ -17,6 +17,7 @@ from core.domain.session.state_machine import Command
 from core.text.composer_text import resumed
 from core.text.numbers import read_count
 from storyengine_tui.screens.shared.autosave import Autosave, unstored
+from storyengine_tui.screens.shared.kept_fields import Fields
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter, HelpedText
 from storyengine_tui.widgets.fields.one_line import FormField
@@ -165,7 +166,7 @@ class DefinitionSaver:
 
     def __init__(self, page: SessionTab) -> None:
         self._page = page
-        self.autosave = Autosave(self._save, self._say_unsaved, self._say_saved)
+        self.autosave = Autosave(self._save, self._say_unsaved, self._say_saved, page.keep_typed)
         self._base: Session | None = None
         """The session that was edited here when another window began to write; None if all is stored."""
 
@@ -177,6 +178,16 @@ class DefinitionSaver:
         if base is not None and base.id == session.id:
             self._cell.put_back(typed, base)
             self.touch()
+        for text, edited in self._page.take_kept().values():
+            kept = TypedDefinition(edited, session.target_words)
+            self._cell.put_back(kept, replace(session, definition=text))
+            self.touch()
+
+    @property
+    def typed_fields(self) -> Fields:
+        """The text, if it is not stored."""
+        base, typed = self._base or self._page.session.snapshot.session, self._cell.typed.text
+        return {} if typed == base.definition else {"definition": (base.definition, typed)}
 
     def follow(self, before: "NarrativeView | None", view: "NarrativeView") -> None:
         """Show what another window writes, but for an edit that could not be stored: it can be copied."""

@@ -27,6 +27,7 @@ from storyengine_tui.screens.narrative.narrative_view import NarrativeView, narr
 from storyengine_tui.screens.narrative.revisions.memory_revisions import MemoryRevisions, RevisionAct
 from storyengine_tui.screens.narrative.viewpoints import Viewpoints
 from storyengine_tui.screens.shared.background import run_in_background
+from storyengine_tui.screens.shared.kept_fields import Fields
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
@@ -230,6 +231,11 @@ class NarrativePane(SessionTab):
         return view.why_no_build
 
     # Storing what is typed
+
+    @property
+    def typed_fields(self) -> Fields:
+        """The definition, if it is not stored."""
+        return self._saver.typed_fields
 
     @property
     def has_unsaved(self) -> bool:

@@ -38,6 +38,7 @@ from storyengine_tui.screens.play.scene import hearing_view, stage_view
 from storyengine_tui.screens.play.takes_view import COMMANDS, takes_view
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.shared.background import run_in_background
+from storyengine_tui.screens.shared.kept_fields import Fields
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
@@ -315,6 +316,11 @@ class PlayPane(SessionTab):
     @on(Button.Pressed, "#end-chapter")
     def _handle_end(self) -> None:
         self.ending.action_end_chapter()
+
+    @property
+    def typed_fields(self) -> Fields:
+        """The texts of the panels that are not stored."""
+        return self.sender.typed_fields
 
     @property
     def has_unsaved(self) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from textual.widgets import Select, TextArea
 
@@ -10,8 +10,10 @@ from core.domain.ids import SessionId
 from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
+from core.storage.snapshot import Snapshot
 from core.text.composer_text import resumed
 from storyengine_tui.screens.setup.setup_view import SetupView, TypedSetup
+from storyengine_tui.screens.shared.kept_fields import Fields
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
@@ -44,6 +46,44 @@ class HeldEdit:
             chapter.text = resumed(self.base.chapter, stored.chapter, self.edit.chapter)
         if self.edit.character_count is not None:
             count.value = self.edit.character_count
+
+    @property
+    def fields(self) -> Fields:
+        """The texts that it changes."""
+        base, edit = self.base, self.edit
+        found = {"world": (base.world, edit.world), "chapter": (base.chapter, edit.chapter)}
+        found |= {f"{one:d}": (base.identities.get(one, ""), text) for one, text in edit.identities.items()}
+        found |= {f"name {one:d}": ("", text) for one, text in edit.names.items()}
+        found["count"] = ("", None if edit.character_count is None else str(edit.character_count))
+        return {name: (before, text) for name, (before, text) in found.items() if text is not None}
+
+    @classmethod
+    def of(cls, typed: TypedSetup, snapshot: Snapshot) -> Self | None:
+        """Return what is typed over the stored set-up; None for nothing."""
+        edit = typed.edit_of(snapshot)
+        return None if edit is None else cls(snapshot.session.id, snapshot.tab1, edit)
+
+    @classmethod
+    def of_fields(cls, session_id: SessionId, fields: Fields) -> Self | None:
+        """Return an edit of these texts; None for none."""
+        if not fields:
+            return None
+        texts = {name: text for name, (_, text) in fields.items()}
+        before = {name: text for name, (text, _) in fields.items()}
+        identities = {slot: f"{slot:d}" for slot in Slot if f"{slot:d}" in fields}
+        base = Tab1Inputs(
+            world=before.get("world", ""),
+            chapter=before.get("chapter", ""),
+            identities={slot: before[name] for slot, name in identities.items()},
+        )
+        edit = Tab1Edit(
+            world=texts.get("world"),
+            chapter=texts.get("chapter"),
+            identities={slot: texts[name] for slot, name in identities.items()},
+            names={slot: texts[f"name {slot:d}"] for slot in Slot if f"name {slot:d}" in texts},
+            character_count=int(texts["count"]) if "count" in texts else None,
+        )
+        return cls(session_id, base, edit)
 
 
 def held_edit(

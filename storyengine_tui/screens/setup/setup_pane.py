@@ -12,8 +12,7 @@ from textual.reactive import var
 from textual.widget import Widget
 from textual.widgets import Button, Select, Static
 
-from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.requests.request import Request
+from core.domain.errors import StoryEngineError
 from core.domain.session.limits import Limits
 from core.domain.session.state_machine import NOTHING_TO_LOCK, Command
 from core.domain.slot import Slot, first_slots, slot_after
@@ -25,10 +24,10 @@ from storyengine_tui.screens.setup.secrets.secrets_cell import SecretsCell
 from storyengine_tui.screens.setup.secrets.secrets_view import find, first_words, without
 from storyengine_tui.screens.setup.setup_view import INTRO, RESET_WARNING, SetupView, TypedSetup, setup_view
 from storyengine_tui.screens.shared.autosave import Autosave, unstored
+from storyengine_tui.screens.shared.kept_fields import Fields
 from storyengine_tui.screens.shared.session_tab import SessionTab
-from storyengine_tui.screens.shared.state_labels import reason_of
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
-from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+from storyengine_tui.widgets.banner import Banner, Tone
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter, HelpedText
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher, SlotEntries
@@ -82,7 +81,7 @@ class SetupPane(SessionTab):
             id="character-count",
         )
         self._cast = CastPanels(id="cast", classes="grows")
-        self.autosave = Autosave(self._save, self.say_unsaved, self.say_saved)
+        self.autosave = Autosave(self._save, self.say_unsaved, self.say_saved, self.keep_typed)
         self._held: HeldEdit | None = None
 
     def compose(self) -> ComposeResult:
@@ -120,9 +119,12 @@ class SetupPane(SessionTab):
         self.refresh_view()
         await self._show_stored()
         held, self._held, snapshot = self._held, None, self.session.snapshot
+        if held is None and self._is_editable:
+            held = HeldEdit.of_fields(self.session.id, self.take_kept())
         if held is not None and held.session_id == self.session.id:
             held.put_back(snapshot.tab1, self._world, self._chapter, self._count)
             await self._cast.put_back(held, snapshot.cast, snapshot.session.limits)
+            self._touch()
 
     def refresh_view(self) -> None:
         """Show the session as it is now."""
@@ -145,7 +147,9 @@ class SetupPane(SessionTab):
         self.query_one(SecretsCell).show(view)
         show_carried(self.query_one("#page"), view)
         if before is None or before.failed != view.failed:
-            self._show_failure(view.failed)
+            self._banner.content = view.failure
+            if view.failed is not None:
+                self._scroll_to_top()
         if view.is_locked:
             self._banner.hide()
         if before is None or _keys_of(before) != _keys_of(view):
@@ -159,6 +163,12 @@ class SetupPane(SessionTab):
     def _mark_carried(self, event: CarriedCell.Marked) -> None:
         event.stop()
         self.do(self.session.edits.mark_carried(event.change))
+
+    @property
+    def typed_fields(self) -> Fields:
+        """The texts that are not stored."""
+        held = self._held or HeldEdit.of(self._typed(), self.session.snapshot)
+        return held.fields if held else {}
 
     @property
     def has_unsaved(self) -> bool:
@@ -271,19 +281,6 @@ class SetupPane(SessionTab):
         self._entries.set_entries(typed.entries(snapshot))
         self._entries.active = self._cast.slot.colour
         self._cast.say_clashes(typed.doubles(snapshot))
-
-    def _show_failure(self, request: Request | None) -> None:
-        """Say why a lock failed, and offer to retry it or to edit; hide the banner if none failed."""
-        if request is None:
-            self._banner.hide()
-            return
-        is_cancelled = request.error_code is ErrorCode.LLM_CANCELLED
-        self._banner.show(
-            reason_of(request),
-            actions=(BannerAction("retry", "Retry", "ctrl+r"), BannerAction("edit", "Edit")),
-            tone=Tone.INFO if is_cancelled else Tone.ERROR,
-        )
-        self._scroll_to_top()
 
     def _scroll_to_top(self) -> None:
         self.query_one("#page").scroll_home(animate=False)

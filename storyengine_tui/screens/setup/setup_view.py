@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from core.domain.errors import ErrorCode
 from core.domain.requests.request import LockRequest, Request
 from core.domain.session.profile import Profiles
 from core.domain.session.session import Session, Tab1Inputs
@@ -16,6 +17,8 @@ from core.engine.decisions.tab1_commands import Tab1Edit
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line
 from core.text.name_list import name_key
+from storyengine_tui.screens.shared.state_labels import reason_of
+from storyengine_tui.widgets.banner import BannerAction, BannerText, Tone
 from storyengine_tui.widgets.panel_switcher import PanelEntry
 
 if TYPE_CHECKING:
@@ -49,6 +52,15 @@ class SetupView:
     reveals: tuple[Reveal, ...]
     """The reveals of secrets that are canon."""
     can_edit_secrets: bool
+
+    @property
+    def failure(self) -> BannerText | None:
+        """The reason why the lock failed, with the offers to retry it or to edit."""
+        if self.failed is None:
+            return None
+        tone = Tone.INFO if self.failed.error_code is ErrorCode.LLM_CANCELLED else Tone.ERROR
+        actions = (BannerAction("retry", "Retry", "ctrl+r"), BannerAction("edit", "Edit"))
+        return BannerText(clean(reason_of(self.failed)), actions=actions, tone=tone)
 
     @property
     def is_locked(self) -> bool:

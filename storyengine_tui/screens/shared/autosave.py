@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 
 from core.domain.errors import ErrorCode, SessionLockedError, StoryEngineError
 
@@ -14,20 +14,27 @@ MAX_DELAY_SECONDS = 0.5
 for a busy machine and for the disk."""
 RETRY_SECONDS = 2.0
 """Seconds after which a save that failed is tried again."""
+KEEP_SECONDS = 0.5
+"""Seconds after which typed text is kept in a file while a save does not end, or waits to be tried again."""
 
 
 class Autosave:
-    """Calls `save` soon after `touch`; reports a failure and tries again, so that no text is lost."""
+    """Calls `save` soon after `touch`; reports a failure and tries again, so that no text is lost.
+
+    Where the database does not take the text, `keep` is called again and again to keep it in a file.
+    """
 
     def __init__(
         self,
         save: Callable[[], Awaitable[None]],
         on_error: Callable[[StoryEngineError], None],
         on_saved: Callable[[], None] = lambda: None,
+        keep: Callable[[], None] = lambda: None,
     ) -> None:
         self._save = save
         self._on_error = on_error
         self._on_saved = on_saved
+        self._keep = keep
         self.rest_seconds = 0.0
         """Minimum seconds between automatic saves, for content that is slow to store."""
         self._touched = asyncio.Event()
@@ -73,12 +80,27 @@ class Autosave:
             await self._touched.wait()
             await self._debounce()
             try:
-                await self.flush()
+                await self._keeping(self.flush())
             except Exception as error:  # noqa: BLE001 - a bug must not end the saving
                 self._tell(error)
-                await asyncio.sleep(RETRY_SECONDS)
+                await self._keeping(asyncio.sleep(RETRY_SECONDS))
                 self._touched.set()
             await asyncio.sleep(self.rest_seconds)
+
+    async def _keeping(self, work: Coroutine[None, None, None]) -> None:
+        """Do this, and keep what is typed for as long as it takes."""
+        task = asyncio.create_task(work)
+        try:
+            while not (await asyncio.wait({task}, timeout=KEEP_SECONDS))[0]:
+                try:
+                    self._keep()
+                except Exception:  # a bug of the page must not end the saving
+                    log.exception("a bug while typed text was kept in a file")
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+        await task
 
     def _tell(self, error: Exception) -> None:
         """Report a save that failed; after a bug, of this report too, the next save is tried all the same."""

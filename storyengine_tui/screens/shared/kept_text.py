@@ -4,14 +4,29 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from core.config.files.bounded_file import LARGEST_SMALL_FILE, read_bounded
 from core.config.files.private_files import write_privately
 from core.domain.ids import CharacterId, LorebookId, SessionId
+from core.domain.slot import Slot
 from core.text.cleaning import clean
 
+if TYPE_CHECKING:
+    from core.domain.requests.request import ReplyRequest
+
 log = logging.getLogger(__name__)
+BEGUN: Final = {
+    "line": "a line",
+    "scene": "the line of a new scene",
+    "reply": "a corrected reply",
+    "correction": "a correction of memory",
+    "block": "an edited block of memory",
+    "item": "an item of the memory bank",
+    "secret": "a secret",
+    "shorten": "a shortened text of the library",
+}
+"""Contents of the files of dialogs, by the beginnings of their names."""
 MOST_WINDOWS: Final = 8
 """Windows that keep what is typed into one thing of the library at the same time."""
 
@@ -28,6 +43,34 @@ class KeptText:
     def of(cls, what: str, owner: SessionId | CharacterId, folder: Path) -> Self:
         """Return the file for something of this owner that is being written, such as a `correction`."""
         return cls(folder / f"{what}-{owner}", 8 * LARGEST_SMALL_FILE)
+
+    @classmethod
+    def of_prompt(cls, request: "ReplyRequest", folder: Path) -> Self:
+        """Return the file for the text of a prompt that waits, while it is edited."""
+        return cls.of(f"prompt.{int(request.slot)}.{request.id}", request.session_id, folder)
+
+    @classmethod
+    def prompts_of(cls, session_id: SessionId, folder: Path) -> dict[str, tuple[Slot, Self]]:
+        """Return the files for prompts of a chapter by the ids of their requests, each with its slot."""
+        parts = {file: file.name.split(".") for file in sorted(folder.glob(f"prompt.[1-7].*-{session_id}"))}
+        return {
+            name.removesuffix(f"-{session_id}"): (
+                Slot(int(slot)),
+                replace(cls.of("", session_id, folder), file=file),
+            )
+            for file, (_, slot, name) in parts.items()
+        }
+
+    @classmethod
+    def begun_since(cls, session_id: SessionId, folder: Path, file: Path) -> list[str]:
+        """Return in words what was begun in dialogs of a chapter since `file` was written, and not saved."""
+        with suppress(OSError):
+            before = file.stat().st_mtime_ns
+            files = sorted(folder.glob(f"*-{session_id}"))
+            names = [one.name.partition("-")[0] for one in files if one.stat().st_mtime_ns > before]
+            found = [BEGUN.get(name.partition(".")[0], "") for name in names]
+            return list(dict.fromkeys(filter(None, found)))
+        return []
 
     @property
     def of_windows(self) -> tuple[Self, ...]:

@@ -14,6 +14,7 @@ from textual.widget import Widget
 
 from core.domain.errors import IllegalCommandError, StoryEngineError
 from storyengine_tui.screens.shared.autosave import Autosave
+from storyengine_tui.screens.shared.kept_fields import Fields, keep_fields, read_fields
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.textual_ext.painting.visibility import is_displayed
 
@@ -81,6 +82,9 @@ class SessionTab(VerticalScroll, can_focus=False):
     has_session = False
     """Whether a session is open."""
 
+    _has_kept_fields = False
+    """Whether a file has text of this page that is not stored."""
+
     @property
     def session(self) -> "SessionHandle":
         """The session that is shown; raises RuntimeError before the first.
@@ -105,6 +109,30 @@ class SessionTab(VerticalScroll, can_focus=False):
         """Return the file for something of this chapter that is being written; None if it is kept nowhere."""
         return None if self.folder is None else KeptText.of(what, self.session.id, self.folder)
 
+    @property
+    def typed_fields(self) -> Fields:
+        """The texts of this page that are typed and not stored."""
+        return {}
+
+    def keep_typed(self) -> None:
+        """Keep what could not be stored in a file: the program may end before the database takes it."""
+        if self.has_session and (kept := self.kept_text(self._fields_name)) is not None:
+            self._has_kept_fields = True
+            keep_fields(kept, self.typed_fields)
+
+    def take_kept(self) -> Fields:
+        """Return what was kept so before the program ended; it is forgotten once it is stored."""
+        kept = self.kept_text(self._fields_name)
+        if kept is None or self.session.is_read_only:
+            return {}
+        fields = read_fields(kept)
+        self._has_kept_fields |= bool(fields)
+        return fields
+
+    @property
+    def _fields_name(self) -> str:
+        return f"typed.{type(self).__name__.lower()}"
+
     def adopt(self, *parts: object) -> None:
         """Make the actions of parts of this page its own, so that keys and the palette find them here."""
         for part in parts:
@@ -119,7 +147,7 @@ class SessionTab(VerticalScroll, can_focus=False):
 
     def detach(self) -> None:
         """Detach from the session; what was typed has been flushed."""
-        self.has_session = False
+        self.has_session = self._has_kept_fields = False
         self.autosave.is_dirty = False  # The fields keep the old texts until those of the next session show.
 
     async def on_session_attached(self) -> None:
@@ -181,10 +209,14 @@ class SessionTab(VerticalScroll, can_focus=False):
 
     def say_saved(self, *, is_complete: bool = False) -> None:
         """Report that what was typed is stored; with `is_complete`, that no field has invalid text."""
+        if self._has_kept_fields and (kept := self.kept_text(self._fields_name)) is not None:
+            self._has_kept_fields = False
+            kept.forget()
         self.post_message(self.Stored(is_complete=is_complete))
 
     def say_unsaved(self, error: StoryEngineError) -> None:
-        """Report that what was typed could not be stored; autosave tries again."""
+        """Keep what was typed and could not be stored, and report it; autosave tries again."""
+        self.keep_typed()
         self.post_message(self.CommandFailed(error))
 
     def on_resize(self, event: events.Resize) -> None:

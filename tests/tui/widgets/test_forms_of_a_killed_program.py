@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from textual.widgets import Static
+from textual.widgets import Button, Static
 
 from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -96,6 +96,13 @@ async def test_a_note_for_help_with_a_text_is_as_it_was_typed_before_the_program
             assert screen.query_one("#note", LineField).text == note, "it is for one text"
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is app.chapter)
+        # Esc before anything was asked drops nothing; once it was asked with, it is on record.
+        screen = await helped(pilot)
+        assert screen.query_one("#note", LineField).text == "Darker"
+        await pilot.press("s")
+        await until(pilot, lambda: not screen.query_one("#take", Button).disabled)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
         assert not list(desktop.paths.data.glob("note*"))
 
 

@@ -222,7 +222,7 @@ class QueueView(CallsView):
         request = None if self._chosen is None else self._chosen.request
         if isinstance(request, ReplyRequest):
             limit = self._session.snapshot.session.limits.prompt
-            kept = KeptText.of(f"prompt.{request.id}", request.session_id, self._folder)
+            kept = KeptText.of_prompt(request, self._folder)
             dialog = PromptModal(partial(self._queue.edit, request.id), limit, request.text, kept)
             self.app.push_screen(dialog, self._reload_after)
 

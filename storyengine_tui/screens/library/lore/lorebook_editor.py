@@ -11,7 +11,13 @@ from core.library.lore.book import Lorebook, LoreEntry
 from core.library.lore.edits import find_entry, free_uid, with_changes, with_entry, without_entry
 from core.library.lore.kept import KeptLorebook
 from core.library.lore.writers import WRITTEN
-from storyengine_tui.screens.library.lore.typed_entry import TypedEntry, from_json
+from storyengine_tui.screens.library.lore.typed_entry import (
+    KeptEntry,
+    TypedEntry,
+    from_json,
+    mark_of,
+    to_json,
+)
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.kept_text import KeptText
 
@@ -49,6 +55,8 @@ class LorebookEditor:
         self.show_saved: Callable[[], None] = lambda: None
         self.collect: Callable[[], None] = lambda: None
         self._typed = typed
+        self._unstored: dict[str, TypedEntry] = {}
+        """The fields of the entries that were edited since the last save, by uid."""
         self._is_overtaken = False
         """Whether another window stored the book: until the GM says what to do, no save can succeed."""
         self.autosave = Autosave(self._save, lambda error: self.show_error(error), self._say_saved)
@@ -63,29 +71,43 @@ class LorebookEditor:
         """Return an entry as it was edited."""
         return find_entry(self.book, uid)
 
-    def recover(self) -> str | None:
-        """Take over what was typed and not stored when the program ended; return the name of the entry."""
-        found = from_json(self._typed.read())
-        if found is None or not self.can_write:
-            return None
-        uid, typed = found
-        entry = self.find(uid) or LoreEntry(uid=free_uid(self.book))
-        made, _ = typed.put_into(entry)
-        if made == self.find(made.uid):
+    def recover(self) -> list[str]:
+        """Take over what was typed and not stored when the program ended; return the names of the entries.
+
+        An entry that was changed or deleted since then stays so, and what was typed is one of its own.
+        """
+        names: list[str] = []
+        for one in from_json(self._typed.read()) if self.can_write else ():
+            there = self.find(one.uid)
+            if there is not None and one.typed.put_into(there)[0] == there:
+                continue
+            if there is None or mark_of(there) != one.before:
+                there = LoreEntry(uid=free_uid(self.book))
+            made, _ = one.typed.put_into(there)
+            self.put(made)
+            names.append(made.name or made.uid)
+        if self.can_write and not names:
             self._typed.forget()
-            return None
-        self.put(made)
-        return made.name or made.uid
+        return names
 
     def put(self, entry: LoreEntry, typed: TypedEntry | None = None) -> None:
         """Put an entry in place of the one with its uid, else behind all others; it is stored soon.
 
-        `typed` is kept at once, for the program may be killed. Raises FileRefusedError for a full book.
+        Its fields, or else those that were `typed`, are kept at once, for the program may be killed. Raises
+        FileRefusedError for a full book.
         """
         self.book = with_entry(self.book, entry)
-        if typed is not None:
-            self._typed.keep(typed.as_json(entry.uid))
+        self._unstored[entry.uid] = typed or TypedEntry.of(entry)
+        self._keep()
         self.autosave.touch()
+
+    def _keep(self) -> None:
+        """Keep every entry that is not stored as it was typed."""
+        stored = self.file.book
+        entries = (
+            KeptEntry(uid, mark_of(find_entry(stored, uid)), typed) for uid, typed in self._unstored.items()
+        )
+        self._typed.keep(to_json(entries))
 
     def add(self) -> LoreEntry:
         """Begin a new entry, and return it; raises FileRefusedError for a full book."""
@@ -96,6 +118,8 @@ class LorebookEditor:
     def drop(self, uid: str) -> None:
         """Delete an entry."""
         self.book = without_entry(self.book, uid)
+        self._unstored.pop(uid, None)
+        self._keep()
         self.autosave.touch()
 
     def change_book(self, book: Lorebook, groups: tuple[str, ...]) -> None:
@@ -120,7 +144,7 @@ class LorebookEditor:
         self._is_overtaken = False
         self.book, self.groups = self.file.book, kept.groups
         self.autosave.is_dirty = False
-        self._typed.forget()
+        self.forget()
 
     async def store_over(self) -> None:
         """Store what was edited here into the book as it is now, entry by entry."""
@@ -134,7 +158,8 @@ class LorebookEditor:
         await self.autosave.flush()
 
     def forget(self) -> None:
-        """Drop typed text that could not be stored."""
+        """Drop typed text, which is stored or not wanted."""
+        self._unstored.clear()
         self._typed.forget()
 
     async def _save(self) -> None:
@@ -158,13 +183,16 @@ class LorebookEditor:
         self.kept, self.file = kept, file
         new = {old.uid: one.uid for old, one in zip(book.entries, file.book.entries, strict=True)}
         self.editing = new.get(self.editing, self.editing)
+        self._unstored = {new.get(uid, uid): typed for uid, typed in self._unstored.items()}
         edited, self.book = self.book, file.book
         if edited is not book:
             self.book = with_changes(file.book, _renamed(book, new), _renamed(edited, new))
 
     def _say_saved(self) -> None:
-        if not self.autosave.is_dirty:
-            self._typed.forget()
+        if self.autosave.is_dirty:
+            self._keep()  # Beside the entries as they are stored now.
+        else:
+            self.forget()
         self.show_saved()
 
 

@@ -122,9 +122,8 @@ class LorebookScreen(LorebookEditorScreen, NarrowingScreen[None]):
         editor = self.editor = LorebookEditor(self._library, kept, await self._library.read(kept), typed.kept)
         editor.autosave.start()
         self.workspace.editors.append(editor.flush)
-        found = editor.recover()
-        if found is not None:
-            self._note = f"What you last typed in “{found}” is here again"
+        if found := editor.recover():
+            self._note = f"What you last typed in “{'”, “'.join(found)}” is here again"
         if self.is_active:
             self.on_screen_resume()
         self._list.focus()

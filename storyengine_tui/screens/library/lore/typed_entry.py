@@ -1,8 +1,9 @@
 """The fields of an entry of a lorebook as a GM reads and writes them, and what they make of the entry."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from hashlib import sha256
 from typing import Any, Final, Self
 
 from core.library.lore.book import GREATEST_DEPTH, MATCHES, MOST_KEYS, Logic, LoreEntry, Position
@@ -181,22 +182,48 @@ class TypedEntry:
                 changes[name] = value
         return ""
 
-    def as_json(self, uid: str) -> str:
-        """Return the fields of the entry with this uid as a text to keep."""
-        return json.dumps({"uid": uid, **asdict(self)})
+
+@dataclass(frozen=True, slots=True)
+class KeptEntry:
+    """The fields of an entry that is not stored as it was typed."""
+
+    uid: str
+    before: str
+    """The mark of the entry as it was stored then."""
+    typed: TypedEntry
 
 
-def from_json(text: str) -> tuple[str, TypedEntry] | None:
-    """Return the uid and the fields in a text that was kept; None for any other text."""
+def mark_of(entry: LoreEntry | None) -> str:
+    """Return a mark that is another one once a field is; empty for an entry that is not stored."""
+    if entry is None:
+        return ""
+    return sha256(json.dumps(asdict(TypedEntry.of(entry))).encode()).hexdigest()
+
+
+def to_json(kept: Iterable[KeptEntry]) -> str:
+    """Return entries as a text to keep; empty for none."""
+    rows = [{"uid": one.uid, "before": one.before, **asdict(one.typed)} for one in kept]
+    return json.dumps(rows) if rows else ""
+
+
+def from_json(text: str) -> list[KeptEntry]:
+    """Return the entries in a text that was kept; none of any other text."""
     try:
-        found = json.loads(text)
+        rows = json.loads(text)
     except (ValueError, RecursionError):
+        return []
+    found = map(_read_kept, rows) if isinstance(rows, list) else ()
+    return [one for one in found if one is not None]
+
+
+def _read_kept(row: object) -> KeptEntry | None:
+    if not isinstance(row, dict):
         return None
-    if not isinstance(found, dict) or not isinstance(found.get("uid"), str):
+    uid, before = row.pop("uid", None), row.pop("before", None)
+    if not isinstance(uid, str) or not isinstance(before, str):
         return None
-    uid = found.pop("uid")
     kinds = {field.name: bool if field.type in (bool, "bool") else str for field in fields(TypedEntry)}
-    if found.keys() != kinds.keys() or any(type(found[name]) is not kind for name, kind in kinds.items()):
+    if row.keys() != kinds.keys() or any(type(row[name]) is not kind for name, kind in kinds.items()):
         return None
     chosen = (
         ("logic", LOGICS),
@@ -205,9 +232,9 @@ def from_json(text: str) -> tuple[str, TypedEntry] | None:
         ("whole_words", SWITCHES),
         ("group_scoring", SWITCHES),
     )
-    if any(found[name] not in known for name, known in chosen):
+    if any(row[name] not in known for name, known in chosen):
         return None
-    return uid, TypedEntry(**found)
+    return KeptEntry(uid, before, TypedEntry(**row))
 
 
 def _word(switch: bool | None) -> str:

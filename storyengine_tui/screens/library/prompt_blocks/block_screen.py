@@ -52,7 +52,7 @@ class BlockScreen(AutosavedScreen):
 
     def __init__(self, workspace: Workspace, session: SessionHandle, block_id: int | None) -> None:
         super().__init__(workspace, session)
-        self._block_id = block_id
+        self._block_id = self._begun_id = block_id
         self._sent: PromptBlock | None = None
         """A new block as it was last sent to be stored: it may be stored although no answer came."""
 
@@ -110,6 +110,10 @@ class BlockScreen(AutosavedScreen):
             field.disabled = not is_editable
         # A new block is named first: what is typed takes the place of the name that it begins with.
         self.query_one("#name" if self._block_id is None else "#text").focus()
+
+    @property
+    def _what(self) -> str:
+        return f"rule.{self._begun_id or 'new'}"
 
     @property
     def _typed(self) -> TypedBlock:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from textual.message import Message
 
-from core.domain.errors import IllegalCommandError
+from core.domain.errors import ErrorCode, IllegalCommandError
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.engine.services.takes.take_commands import called
+from core.text.cleaning import clean_line
 from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.play_view import PlayView, is_played, still_to_keep, with_other_names
@@ -26,6 +27,18 @@ if TYPE_CHECKING:
 ANOTHER_REPLY: Final = (
     "The newest reply is another one now; nothing was changed. Copy your text, and correct that one instead."
 )
+GIVEN_UP: Final = "What came of the reply of {} is not kept as a reply; F7 has it."
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A command that gives up replies that failed; with the title of its question, and the answer yes."""
+
+    title: str
+    confirm: str
+    take: Callable[[], None]
+    gives_up: Callable[[ReplyRequest], bool]
+    ends_redo: bool = False
 
 
 class TakeActions(PageActions):
@@ -53,48 +66,46 @@ class TakeActions(PageActions):
         self._ask_again(self.session.takes.reroll)
 
     def _ask_again(self, ask: Callable[[], Coroutine[object, object, object]]) -> None:
-        """Ask for a take; first ask the GM where it would take away what can be had now.
+        def go_on() -> None:
+            self.page.do(ask())
+            self.follow_reply()
 
-        That is what Redo can bring back, and what came of a reply that the take gives up.
+        title, confirm = "Ask for another take?", "Another take"
+        self._take_step(_Step(title, confirm, go_on, lambda one: not one.is_take, ends_redo=True))
+
+    def _take_step(self, step: "_Step") -> None:
+        """Take it; first ask the GM where it would take away what can be had now.
+
+        That is what Redo can bring back, and what came of a reply that the step gives up.
         """
-        if any(not one.is_take for one in self.session.snapshot.failed(ReplyRequest)):
-            work = self._ask_beside(self.session, ask)
-            run_in_background(self.page, work, group="take", exclusive=True)
+        if any(map(step.gives_up, self.session.snapshot.failed(ReplyRequest))):
+            work = self._ask_beside(self.session, step)
+            run_in_background(self.page, work, group="take", exclusive=step.ends_redo)
         else:
-            self._ask_unless_lost(ask)
+            self._ask_unless_lost(step)
 
-    async def _ask_beside(
-        self, session: "SessionHandle", ask: Callable[[], Coroutine[object, object, object]]
-    ) -> None:
-        """Ask for a take beside replies that failed, once it is known whether text of them had arrived."""
-        broken_off = [one for one in await self.broken_off(session) if not one.is_take]
+    async def _ask_beside(self, session: "SessionHandle", step: "_Step") -> None:
+        """Take it beside replies that failed, once it is known whether text of them had arrived."""
+        broken_off = [one for one in await self.broken_off(session) if step.gives_up(one)]
         if self.page.shows(session):
-            self._ask_unless_lost(ask, broken_off)
+            self._ask_unless_lost(step, broken_off)
 
-    def _ask_unless_lost(
-        self, ask: Callable[[], Coroutine[object, object, object]], broken_off: Sequence[ReplyRequest] = ()
-    ) -> None:
+    def _ask_unless_lost(self, step: "_Step", broken_off: Sequence[ReplyRequest] = ()) -> None:
         snapshot = self.session.snapshot
-        undone = takes_view(snapshot, self.session.why_not).undone
+        undone = takes_view(snapshot, self.session.why_not).undone if step.ends_redo else None
         lost = [still_to_keep(snapshot.session, broken_off)] if broken_off else []
         if undone is not None:
             lost.append(
                 f"{undone.named.capitalize()} cannot be brought back by Redo once the new take has come."
             )
-
-        def go_on(may_ask: bool | None) -> None:
-            if may_ask:
-                self.page.do(ask())
-                self.follow_reply()
-
         if not lost:
-            go_on(True)
+            step.take()
             return
         from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
         text, cancel = "\n\n".join(lost), "Cancel" if broken_off else "Keep Redo"
-        question = ConfirmModal("Ask for another take?", text, confirm="Another take", cancel=cancel)
-        self.page.ask(question, go_on)
+        question = ConfirmModal(step.title, text, confirm=step.confirm, cancel=cancel)
+        self.page.ask(question, lambda is_sure: step.take() if is_sure else None)
 
     def action_reroll_with(self) -> None:
         """Ask for another take by another model."""
@@ -150,6 +161,8 @@ class TakeActions(PageActions):
         """Look whether text of the oldest failed reply had arrived, once for each failure."""
         failed = next(iter(snapshot.failed(ReplyRequest)), None)
         if failed != self._failed:
+            if self._failed is not None and self.has_partial:
+                self._say_given_up(snapshot, self._failed)
             self._failed, self.has_partial = failed, False
             if failed is not None:
                 work = self._look_for_partial(self.session, failed)
@@ -160,6 +173,17 @@ class TakeActions(PageActions):
         if has_partial and self.page.shows(session) and failed == self._failed:
             self.has_partial = True
             self.page.refresh_view()
+
+    def _say_given_up(self, snapshot: "Snapshot", reply: ReplyRequest) -> None:
+        """Say where the text of a reply is that broke off, once a prompt was sent in place of keeping it.
+
+        One that the GM stopped is not told of: it was read, and not wanted.
+        """
+        known = {str(one.id) for one in snapshot.requests} | {one.request_id for one in snapshot.recent}
+        is_stopped = reply.error_code is ErrorCode.LLM_CANCELLED
+        if reply.session_id == snapshot.session.id and str(reply.id) not in known and not is_stopped:
+            name = clean_line(snapshot.session.name_of(reply.slot))
+            self.page.notify(GIVEN_UP.format(name), markup=False)
 
     def action_keep_partial(self) -> None:
         """Keep what had come of a reply that was stopped or broke off; its prompt leaves its panel."""
@@ -176,7 +200,10 @@ class TakeActions(PageActions):
 
     def action_undo(self) -> None:
         """Take the newest prompt back; its text returns to its panel."""
-        self.page.do(self._undo(self.session))
+        session = self.session
+        self._take_step(
+            _Step("Undo the prompt?", "Undo", lambda: self.page.do(self._undo(session)), is_played)
+        )
 
     async def _undo(self, session: "SessionHandle") -> None:
         async with self._one_by_one:
@@ -191,7 +218,10 @@ class TakeActions(PageActions):
 
     def action_redo(self) -> None:
         """Bring back the prompt that was undone last."""
-        self.page.do(self._redo(self.session))
+        session = self.session
+        self._take_step(
+            _Step("Redo the prompt?", "Redo", lambda: self.page.do(self._redo(session)), is_played)
+        )
 
     async def _redo(self, session: "SessionHandle") -> None:
         async with self._one_by_one:

@@ -170,6 +170,13 @@ class PromptArea(CappedTextArea):
         """Show the text in the store, merged with text of this panel that is not stored yet."""
         whole = text if self.is_stored else resumed(self.stored, text, self.text)
         self.stored = text
+        self._show(whole)
+
+    def resume(self, base: str, typed: str) -> None:
+        """Go on with a text that was `typed` over `base` and could not be stored."""
+        self._show(resumed(base, self.stored, typed))
+
+    def _show(self, whole: str) -> None:
         if whole != self.text:
             self.limit = max(self._max_length, len(whole))
             self.load_text(whole)

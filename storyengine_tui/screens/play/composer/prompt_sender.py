@@ -10,12 +10,14 @@ from core.domain.errors import IllegalCommandError, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
-from core.text.composer_text import without
+from core.text.composer_text import merged, without
 from storyengine_tui.screens.play.composer.composer import Composer
 from storyengine_tui.screens.play.play_view import is_played
 from storyengine_tui.screens.play.scene.hearing_view import USUAL, Delivery, choice_of, delivery_of
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.shared.autosave import Autosave, unstored
+from storyengine_tui.screens.shared.kept_fields import Fields
+from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ class PromptSender:
         """Failed prompts whose text is back in its panel."""
         self.has_picked = False
         """Whether the GM chose a panel since the last prompt was sent."""
-        self.autosave = Autosave(self._save, page.say_unsaved, page.say_saved)
+        self.autosave = Autosave(self._save, page.say_unsaved, page.say_saved, page.keep_typed)
 
     @property
     def _composer(self) -> Composer:
@@ -50,14 +52,20 @@ class PromptSender:
 
         Show the panel of a prompt that failed first, else that of the next character.
         """
+        edited = await self._return_edits()
         snapshot, composer = self._session.snapshot, self._composer
         failed = snapshot.failed(ReplyRequest)
         self._returned = {request.id: request.slot for request in failed if not is_played(request)}
         await composer.set_cast(snapshot.session, snapshot.unsent, is_new=is_new)
         if is_new:
+            for colour, kept_text in self._page.take_kept().items():
+                if (slot := Slot[colour.upper()]) in snapshot.session.slots:
+                    composer.area(slot).resume(*kept_text)
+                self.autosave.touch()  # Also if it is stored already: the file is deleted then.
             for request in failed:
                 text = composer.area(request.slot).text
-                if request.id in self._returned and without(text, request.text) is not None:
+                is_there = str(request.id) in edited or without(text, request.text) is not None
+                if request.id in self._returned and is_there:
                     composer.choose(request.slot, delivery_of(snapshot.session, request))
             kept = self._page.kept_text("hearers")
             if kept is not None and not self._session.is_read_only:
@@ -66,12 +74,44 @@ class PromptSender:
         if not all(area.is_stored for area in composer):
             self.autosave.touch()
 
+    async def _return_edits(self) -> set[str]:
+        """Put the text of a prompt that waited and was being edited into its panel; return the requests' ids.
+
+        It waits no more after the program was killed, and nothing else leads to that text.
+        """
+        session, folder = self._session, self._page.folder
+        if folder is None or session.is_read_only:
+            return set()
+        requests = {str(one.id): one for one in session.snapshot.requests if isinstance(one, ReplyRequest)}
+        returned: set[str] = set()
+        for request_id, (slot, kept) in KeptText.prompts_of(session.id, folder).items():
+            text, request = kept.read(), requests.get(request_id)
+            is_waiting = request is not None and request.state.is_open
+            if is_waiting or not text or slot not in session.snapshot.session.slots:
+                continue
+            unsent = session.snapshot.unsent.get(slot, "")
+            later = None if request is None else without(unsent, request.text)
+            try:
+                await session.edits.save_unsent(slot, merged(text, unsent if later is None else later))
+            except StoryEngineError:  # The next opening tries again.
+                continue
+            kept.forget()
+            returned.add(request_id)
+        return returned
+
     # Storing what is typed
 
     def touch(self) -> None:
         """Schedule storing after a change."""
         if self._page.has_session and not self._session.is_read_only:
             self.autosave.touch()
+
+    @property
+    def typed_fields(self) -> Fields:
+        """The texts of the panels that are not stored, by their colours."""
+        return {
+            area.slot.colour: (area.stored, area.text) for area in self._composer if area.text != area.stored
+        }
 
     @property
     def has_unsaved(self) -> bool:

@@ -141,8 +141,9 @@ class AssistScreen(OverlayScreen[Taken]):
         self._kept.keep(self._note.text)
 
     def dismiss(self, result: Taken | None = None) -> AwaitComplete:
-        """Close; the note was for this proposal."""
-        self._kept.forget()
+        """Close; a note that was asked with is on record, and another one is there again."""
+        if self._asked is not None and self._asked.note == self._note.text.strip():
+            self._kept.forget()
         return super().dismiss(result)
 
     # Asking

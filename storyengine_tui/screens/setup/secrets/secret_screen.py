@@ -129,6 +129,10 @@ class SecretScreen(AutosavedScreen):
         return self._session.can(Command.EDIT_SECRETS)
 
     @property
+    def _what(self) -> str:
+        return f"secret.{self._number}"
+
+    @property
     def _typed(self) -> TypedSecret:
         return TypedSecret(
             text=self._text.text,
@@ -205,6 +209,7 @@ class SecretScreen(AutosavedScreen):
             self._say_unsaved(error)
             return
         self._kept.forget()
+        self._kept_text.forget()
         self.notify(f"Secret {self._number} is added: “{first_words(self._text.text)}”.", markup=False)
         self.dismiss()
 

@@ -1,6 +1,7 @@
 """Lorebooks on a machine, and the way to their screens."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from textual.pilot import Pilot
@@ -10,11 +11,13 @@ from textual.widgets import DataTable, Static
 from core.engine.engine import Engine
 from core.library.cards.card_file import CardFormat
 from core.library.lore.book import Lorebook, LoreEntry
+from core.library.lore.edits import with_entry
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.lore.entry_screen import EntryScreen
 from storyengine_tui.screens.library.lore.lore_screen import LoreScreen
 from storyengine_tui.screens.library.lore.lorebook_screen import LorebookScreen
 from storyengine_tui.screens.library.lore.try_screen import TryScreen
+from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.row_list import RowList
 from tests.tui.engine_app import in_front, make_draft, opened, until
 
@@ -95,3 +98,17 @@ async def stored(engine: Engine) -> Lorebook:
 async def stored_content(engine: Engine) -> bytes:
     [kept] = await engine.library.lore.listed()
     return (await engine.library.lore.export(kept, CardFormat.JSON)).content
+
+
+def engine_of(app: StoryEngineApp) -> Engine:
+    assert app.engine is not None
+    return app.engine
+
+
+async def edit_elsewhere(engine: Engine, uid: str, content: str) -> None:
+    """Edit an entry as another window does."""
+    lore = engine.library.lore
+    [kept] = await lore.listed()
+    file = await lore.read(kept)
+    entry = next(one for one in file.book.entries if one.uid == uid)
+    await lore.edit(kept, file, with_entry(file.book, replace(entry, content=content)))

@@ -10,7 +10,6 @@ from textual.widgets import Button, Input, Select
 
 from core.engine.engine import Engine
 from core.library.lore.book import Logic, Position
-from core.library.lore.edits import with_entry
 from storyengine_tui.screens.library.lore.book_fields_modal import BookFieldsModal
 from storyengine_tui.screens.library.lore.entry_screen import LONGEST_CONTENT, MATCHED, EntryScreen
 from storyengine_tui.screens.library.lore.lore_screen import LoreScreen
@@ -24,6 +23,8 @@ from tests.tui.engine_app import Desktop, in_front, make_draft, screen_text, unt
 from tests.tui.screens.library.lore.lore_screens import (
     BOOK,
     CONTENT,
+    edit_elsewhere,
+    engine_of,
     entries,
     entry_shown,
     lorebook_shown,
@@ -36,11 +37,6 @@ from tests.tui.screens.library.lore.lore_screens import (
 )
 
 pytestmark = pytest.mark.anyio
-
-
-def engine_of(app: StoryEngineApp) -> Engine:
-    assert app.engine is not None
-    return app.engine
 
 
 async def content_is(app: StoryEngineApp, pilot: Any, content: bytes) -> None:
@@ -270,15 +266,6 @@ async def test_a_format_that_is_not_written_is_read_and_can_be_converted(desktop
         assert not (await stored(engine_of(app))).entries[0].is_enabled
 
 
-async def edit_elsewhere(engine: Engine, uid: str, content: str) -> None:
-    """Edit an entry as another window does."""
-    lore = engine.library.lore
-    [kept] = await lore.listed()
-    file = await lore.read(kept)
-    entry = next(one for one in file.book.entries if one.uid == uid)
-    await lore.edit(kept, file, with_entry(file.book, replace(entry, content=content)))
-
-
 async def test_what_cannot_be_stored_is_named_and_an_edit_in_another_window_not_written_over(
     desktop: Desktop,
 ) -> None:
@@ -353,30 +340,6 @@ async def test_a_field_that_cannot_be_stored_is_not_called_stored_though_nothing
         await until(pilot, lambda: text_of(editor, "#saved") == "not all stored")
         order.value = valid
         await until(pilot, lambda: text_of(editor, "#saved") == "stored")
-
-
-async def test_what_was_typed_is_there_again_after_the_program_was_killed(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def never(*_: Any) -> None:
-        """Store nothing, as a program that is killed before."""
-
-    with monkeypatch.context() as patched:
-        patched.setattr("storyengine_tui.screens.library.lore.lorebook_editor.LorebookEditor._save", never)
-        patched.setattr(
-            "storyengine_tui.screens.library.lore.lorebook_editor.LorebookEditor.forget", lambda _: None
-        )
-        patched.setattr("storyengine_tui.screens.shared.kept_text.KeptText.forget", lambda _: None)
-        async with desktop.window(make_lore) as (pilot, _):
-            await lorebook_shown(pilot)
-            await entry_shown(pilot)
-            await pilot.press(*" Lost?")
-    async with desktop.window() as (pilot, app):
-        screen = await lorebook_shown(pilot)
-        assert "What you last typed in “The lamp” is here again" in text_of(screen, "#heading")
-        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
-        assert (await stored(engine_of(app))).entries[0].content == "It was lit in 1871. Lost?"
-    assert not list(desktop.paths.data.glob("lore-*"))
 
 
 async def test_a_text_that_is_longer_than_the_field_stays_as_it_is(desktop: Desktop) -> None:

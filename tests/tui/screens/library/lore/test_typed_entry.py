@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.library.lore.book import Logic, LoreEntry, Position
-from storyengine_tui.screens.library.lore.typed_entry import UNUSED, TypedEntry, from_json
+from storyengine_tui.screens.library.lore.typed_entry import (
+    UNUSED,
+    KeptEntry,
+    TypedEntry,
+    from_json,
+    mark_of,
+    to_json,
+)
 from tests.core.library.lore.test_lore_edits import FIELDS
 
 ENTRIES = st.fixed_dictionaries(FIELDS).map(lambda values: LoreEntry(uid="7", **values))
@@ -91,21 +98,23 @@ def test_what_is_out_of_bounds_is_said_and_the_other_fields_are_taken(field: str
 
 @given(ENTRIES, st.text(max_size=5))
 def test_fields_that_are_kept_are_read_again(entry: LoreEntry, uid: str) -> None:
-    typed = TypedEntry.of(entry)
-    assert from_json(typed.as_json(uid)) == (uid, typed)
+    kept = [KeptEntry(uid, mark_of(entry), TypedEntry.of(entry)), KeptEntry("", "", TypedEntry.of(LAMP))]
+    assert from_json(to_json(kept)) == kept
 
 
 @pytest.mark.parametrize(
-    "change", [{"uid": 1}, {"name": None}, {"is_enabled": "x"}, {"logic": "x"}, {"more": ""}]
+    "change",
+    [{"uid": 1}, {"before": None}, {"name": None}, {"is_enabled": "x"}, {"logic": "x"}, {"more": ""}],
 )
 def test_a_kept_text_that_says_something_else_is_not_taken(change: dict[str, Any]) -> None:
-    value = {"uid": "7", **asdict(TypedEntry.of(LAMP)), **change}
-    assert from_json(json.dumps(value)) is None
+    value = {"uid": "7", "before": "", **asdict(TypedEntry.of(LAMP)), **change}
+    assert not from_json(json.dumps([value]))
+    assert not from_json(json.dumps(value))
 
 
 @given(st.text())
 def test_any_other_text_is_not_taken(text: str) -> None:
-    assert from_json(text) is None
+    assert not from_json(text)
 
 
 def test_every_field_that_is_shown_is_tried() -> None:

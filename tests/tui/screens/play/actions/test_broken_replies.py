@@ -6,6 +6,7 @@ from textual.widgets import Button
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
+from storyengine_tui.screens.play.actions.take_actions import GIVEN_UP
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop
@@ -96,3 +97,54 @@ async def test_a_reply_that_failed_before_its_first_word_is_not_offered_to_be_ke
         [failed] = table.snapshot.failed(ReplyRequest)
         assert not await table.session.takes.has_partial(failed)
         assert offered(table) == ["retry", "edit"]
+
+
+@pytest.mark.parametrize("action", ["undo", "redo"])
+async def test_undo_and_redo_ask_first_where_they_give_up_what_came_of_a_take(
+    desktop: Desktop, action: str
+) -> None:
+    whole = Entry(match=ScriptMatch(schema="text"), text="Yes.", calls=(1, 2))
+    desktop.script = Script(
+        reply=(whole, Entry(match=ScriptMatch(schema="text"), text="I see.", fault=Fault.CUT))
+    )
+    async with at_table(desktop) as table:
+        await table.play("Ready?")
+        await table.play("Who is there?")
+        if action == "redo":
+            await table.pane.run_action("undo")
+            await table.until(lambda: table.stored.prompt_index == 1)
+            await table.choose("f9", ConfirmModal, "tab", "enter")
+        else:
+            await table.pilot.press("f9")
+        await table.until(lambda: "keep" in offered(table))
+        [failed] = table.snapshot.failed(ReplyRequest)
+        before = table.stored.prompt_index
+        await table.pane.run_action(action)
+        await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
+        assert "What came of the reply" in str(table.app.screen.query(".confirm--text").first().render())
+        await table.pilot.press("escape")
+        await table.until(lambda: not isinstance(table.app.screen, ConfirmModal))
+        assert (table.snapshot.failed(ReplyRequest), table.stored.prompt_index) == ((failed,), before)
+        await table.pane.run_action(action)
+        await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
+        await table.pilot.press("tab", "enter")
+        await table.until(lambda: table.stored.prompt_index == before + (1 if action == "redo" else -1))
+        assert not table.snapshot.failed(ReplyRequest)
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+async def test_it_is_told_where_a_reply_is_that_broke_off_once_another_prompt_was_sent(
+    desktop: Desktop, is_kept: bool
+) -> None:
+    broken = Entry(match=ScriptMatch(schema="text"), text="I see.", fault=Fault.CUT, times=1)
+    desktop.script = Script(reply=(broken, Entry(match=ScriptMatch(schema="text"), text="Yes.")))
+    async with at_table(desktop) as table:
+        await table.send("Who is there?")
+        await table.until(lambda: "keep" in offered(table))
+        if is_kept:
+            await table.pane.run_action("keep_partial")
+            await table.until(lambda: table.stored.prompt_index == 1)
+        await table.pilot.press("alt+2")
+        await table.play("And now?")
+        told = [one.message for one in table.app._notifications]
+        assert told == ([] if is_kept else [GIVEN_UP.format("Mira")])

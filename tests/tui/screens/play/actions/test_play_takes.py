@@ -170,7 +170,7 @@ async def test_a_take_that_is_withdrawn_puts_no_text_into_a_panel(desktop: Deskt
 
 async def test_a_take_that_failed_is_given_up_when_its_prompt_is_undone(desktop: Desktop, gate: Gate) -> None:
     async with at_stopped_take(desktop) as table:
-        await table.pilot.press("ctrl+o")
+        await table.choose("ctrl+o", ConfirmModal, "tab", "enter")
         await table.until(lambda: said(table) == "Prompt 1 is undone")
         await table.until(lambda: not table.banner())
 
