@@ -207,11 +207,16 @@ def to_json(kept: Iterable[KeptEntry]) -> str:
 
 
 def from_json(text: str) -> list[KeptEntry]:
-    """Return the entries in a text that was kept; none of any other text."""
+    """Return the entries in a text that was kept; none of any other text.
+
+    Earlier versions kept one entry, without its mark.
+    """
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError):
         return []
+    if isinstance(rows, dict):
+        rows = [rows]
     found = map(_read_kept, rows) if isinstance(rows, list) else ()
     return [one for one in found if one is not None]
 
@@ -219,7 +224,7 @@ def from_json(text: str) -> list[KeptEntry]:
 def _read_kept(row: object) -> KeptEntry | None:
     if not isinstance(row, dict):
         return None
-    uid, before = row.pop("uid", None), row.pop("before", None)
+    uid, before = row.pop("uid", None), row.pop("before", "")
     if not isinstance(uid, str) or not isinstance(before, str):
         return None
     kinds = {field.name: bool if field.type in (bool, "bool") else str for field in fields(TypedEntry)}

@@ -102,6 +102,11 @@ def test_fields_that_are_kept_are_read_again(entry: LoreEntry, uid: str) -> None
     assert from_json(to_json(kept)) == kept
 
 
+def test_the_one_entry_that_an_earlier_version_kept_is_read() -> None:
+    kept = json.dumps({"uid": "7", **asdict(TypedEntry.of(LAMP))})
+    assert from_json(kept) == [KeptEntry("7", "", TypedEntry.of(LAMP))]
+
+
 @pytest.mark.parametrize(
     "change",
     [{"uid": 1}, {"before": None}, {"name": None}, {"is_enabled": "x"}, {"logic": "x"}, {"more": ""}],
