@@ -165,8 +165,14 @@ class Engine(SessionCatalog):
         """Return how the character in a slot of a chapter is called."""
         return self.choices.for_cast(profiles).of(AgentRole.CHARACTER, slot)
 
-    async def preview(self, session_id: SessionId, slot: Slot, prompt_text: str) -> Context:
-        """Return the exact input for the character in `slot`, without sending it."""
+    async def preview(
+        self, session_id: SessionId, slot: Slot, prompt_text: str, *, start_seconds: float = 0.0
+    ) -> Context:
+        """Return the exact input for the character in `slot`, without sending it.
+
+        Where the chapter keeps a bank, it waits so many seconds longer than a reply for the model of meanings
+        to start, and for the bank: a window that plays has both at hand.
+        """
         snapshot = await self.reader(session_id).load(
             recent_prompts=self.choices.recent_prompts, with_memory=True
         )
@@ -176,9 +182,10 @@ class Engine(SessionCatalog):
         await self._gateway.look_up_models(profiles)
         builder = ContextBuilder(self.choices).for_chapter(snapshot.prompt_blocks, profiles)
         recent_from = builder.recent_from(snapshot.session)
-        embed = partial(self._meaning_of, session_id)
+        embed = partial(self._meaning_of, session_id, start_seconds=start_seconds)
         asked = RecallRequest(text=prompt_text, recent_from=recent_from, embed=embed)
-        knowledge = snapshot.known_to(slot, await self._bank.read(snapshot, slot, asked))
+        bank = await self._bank.read(snapshot, slot, asked, more_seconds=start_seconds)
+        knowledge = snapshot.known_to(slot, bank)
         return await input_of(builder, knowledge, prompt_text)
 
     async def forecast_of_bank(self, session_id: SessionId) -> ReadingForecast:

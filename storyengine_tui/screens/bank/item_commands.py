@@ -164,8 +164,16 @@ class ItemCommands:
         session = self._session()
         roster, bank = session.snapshot.session.roster, session.bank
         kept = self._kept_text(f"item.{item.id}")
-        dialog = ItemModal(item, roster, partial(bank.edit, item), bank.items, kept)
-        self._push(dialog, partial(self._stored, "Saved; u undoes it"))
+        changed: list[Item] = []
+
+        async def edit(typed: Item) -> None:
+            stored = await bank.edit(item, typed)
+            changed.extend([stored] if stored.version != item.version else [])
+
+        def edited(is_stored: bool | None) -> None:
+            self._stored("Saved; u undoes it" if changed else SO_ALREADY, is_stored)
+
+        self._push(ItemModal(item, roster, edit, bank.items, kept), edited)
 
     def _add(self, kind: ItemKind, about: Slot | None) -> None:
         from storyengine_tui.screens.bank.item_modal import AddItemModal

@@ -122,6 +122,7 @@ def test_items_are_confirmed_edited_rejected_and_that_is_undone(run: Run, deskto
     assert run("pin", "last", "00000001").stdout.startswith("Nothing was changed")
     assert run("edit", "last", "00000001", "--text", "Rows [/x]\x1b[31m no more.").exit_code == 0
     assert run("edit", "last", "00000002", "--sentiment", "-0.5").exit_code == 0
+    assert "Nothing was changed" in run("edit", "last", "00000002", "--sentiment", "-0.5").stdout
     assert run("edit", "last", "00000002", "--sentiment", "-1.5").exit_code != 0
     assert next(one for one in listed(run) if one["id"].endswith("00000002"))["sentiment"] == -0.5
     assert run("undo", "last").stdout == "Undone: “The inspector”.\n"

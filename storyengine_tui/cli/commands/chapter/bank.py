@@ -51,6 +51,7 @@ Off = Annotated[bool, typer.Option("--off", help="Take it back.")]
 NOT_SAID = (
     "No line of prompt {} has these words, of a few letters at least; `storyengine show` has all lines."
 )
+SO_ALREADY = "Nothing was changed: it is so already."
 NOTHING_TYPED = "Name what to change, such as --name, --text or --importance; --help lists everything."
 
 
@@ -221,8 +222,8 @@ async def edit(
             expires_at=found.expires_at if until is None else read_prompt(until),
             **given(name=name, text=text, importance=importance, confidence=confidence, sentiment=sentiment),
         )
-        await bank.edit(found, changed)
-    say(f"Saved: {shown_id(found.id)}.")
+        stored = await bank.edit(found, changed)
+    say(SO_ALREADY if stored.version == found.version else f"Saved: {shown_id(found.id)}.")
 
 
 async def _details(bank: Bank, item: Item, over: bool | None, proves: str | None) -> Details:
@@ -287,7 +288,7 @@ async def _found(bank: Bank, ids: Sequence[str]) -> list[Item]:
 
 
 def _say(words: str, changed: Sequence[Item]) -> None:
-    say(f"{words}: {len(changed):,}." if changed else "Nothing was changed: they are like that already.")
+    say(f"{words}: {len(changed):,}." if changed else SO_ALREADY)
 
 
 def _say_taken_back(words: str, changed: Sequence[Item]) -> None:
