@@ -150,7 +150,7 @@ class RecalledItems:
     @property
     def left_out(self) -> tuple[str, ...]:
         """The items without room, in words."""
-        names = [f"“{_name(one.found.item.name)}”" for one in self.dropped]
+        names = [f"“{_name(one.found.item.title)}”" for one in self.dropped]
         if not names:
             return ()
         more = len(names) - _MOST_NAMED
@@ -165,7 +165,7 @@ class RecalledItems:
             *((one, _TOLD, False) for one in self.told),
             *((one, _ON_SHEET, False) for one in self.on_sheet),
         )
-        return tuple(LoreNote(BANK, _name(one.found.item.name), is_in, why) for one, why, is_in in listed)
+        return tuple(LoreNote(BANK, _name(one.found.item.title), is_in, why) for one, why, is_in in listed)
 
 
 def recalled_of(setup: AgentSetup, knowledge: CharacterKnowledge) -> RecalledItems:

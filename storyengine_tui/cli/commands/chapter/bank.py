@@ -30,7 +30,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
 )
 from storyengine_tui.cli.printing import console, say
 from storyengine_tui.cli.running import command, echo_rows, given, one_of, print_json
-from storyengine_tui.screens.bank.bank_rows import called, mark_of, spoken
+from storyengine_tui.screens.bank.bank_rows import called, mark_of, shown_title, spoken
 from storyengine_tui.screens.bank.item_numbers import has_id, read_decay, read_items, read_prompt, shown_id
 
 Find = Callable[[str], Slot]
@@ -129,7 +129,7 @@ async def merge(session: SessionArgument, items: Ids) -> None:
     """Merge items that say the same into the one that most may know."""
     async with _bank_of(session) as (bank, _, _):
         kept = await bank.merge(await _found(bank, items))
-    say(f"Merged into {shown_id(kept.id)} “{kept.name}”.")
+    say(f"Merged into {shown_id(kept.id)} “{shown_title(kept)}”.")
 
 
 @command(app)
@@ -293,7 +293,7 @@ def _say(words: str, changed: Sequence[Item]) -> None:
 
 def _say_taken_back(words: str, changed: Sequence[Item]) -> None:
     """Say what was undone or done again; one item by its name, since the command named none."""
-    say(f"{words}: “{changed[0].name}”." if len(changed) == 1 else f"{words}: {len(changed):,}.")
+    say(f"{words}: “{shown_title(changed[0])}”." if len(changed) == 1 else f"{words}: {len(changed):,}.")
 
 
 def _cells(item: Item, session: Session, counting: Collection[ItemId]) -> tuple[str, ...]:

@@ -80,6 +80,7 @@ def test_what_is_recalled_stands_behind_lore_in_the_order_of_play_with_where_it_
         "- Tobias: “Not a word.” (prompt 3)",
     ]
     assert [item_id for item_id, _ in made.recalled] == [one.found.item.id for one in (later, earlier, quote)]
+    assert made.lore[-1].entry == "Not a word.", "all quotes of one speaker have the same name"
 
 
 def test_what_recent_context_or_memory_says_already_is_left_out_and_the_note_says_so() -> None:
