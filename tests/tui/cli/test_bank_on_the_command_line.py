@@ -66,6 +66,21 @@ def test_what_may_say_the_same_is_listed_in_groups(run: Run, desktop: Desktop) -
     assert listed(run, "--alike", "--kind", "person") == []
 
 
+def test_a_list_of_all_says_what_does_not_count(run: Run, desktop: Desktop) -> None:
+    newer = replace(
+        ITEMS[4], id=ItemId(UUID(int=20)), text="It has ninety-one steps.", supersedes=ITEMS[4].id
+    )
+
+    async def make(engine: Engine) -> None:
+        await keep(engine, await make_active(engine, 3), (*ITEMS, newer))
+
+    desktop.prepare_now(make)
+    assert [one["id"][-2:] for one in listed(run, "--all") if not one["counts"]] == ["05"]
+    table = run("list", "last", "--all").stdout.splitlines()
+    assert [line[:8] for line in table if "does not count" in line] == ["00000005"]
+    assert "does not count" not in run("list", "last").stdout
+
+
 def test_what_a_quote_proves_is_typed_by_names_and_ids(run: Run, desktop: Desktop) -> None:
     desktop.prepare_now(make_banked)
     assert run("edit", "last", "0000000a", "--proves", "The stair; 00000005").exit_code == 0

@@ -51,6 +51,8 @@ Off = Annotated[bool, typer.Option("--off", help="Take it back.")]
 NOT_SAID = (
     "No line of prompt {} has these words, of a few letters at least; `storyengine show` has all lines."
 )
+DOES_NOT_COUNT = "does not count"
+"""State of an item that something newer has replaced, or whose prompt was undone."""
 SO_ALREADY = "Nothing was changed: it is so already."
 NOTHING_TYPED = "Name what to change, such as --name, --text or --importance; --help lists everything."
 
@@ -62,7 +64,9 @@ async def list_(
     kind: Annotated[
         ItemKind | None, typer.Option(**one_of(ItemKind), help="Only items of this kind.")
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Also what was rejected, merged or undone.")] = False,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Also what was rejected, merged, replaced or undone.")
+    ] = False,
     alike: Annotated[
         bool, typer.Option("--alike", help="Only items that may say the same, one group after the other.")
     ] = False,
@@ -80,7 +84,7 @@ async def list_(
         provenance = await bank.provenance(shown) if is_json else {}
     ids = {item.id for item in counting}
     if is_json:
-        print_json(_plain(shown, chapter, provenance))
+        print_json(_plain(shown, chapter, provenance, ids))
     elif not console.is_terminal:
         echo_rows(_cells(item, chapter, ids) for item in shown)
     elif not shown:
@@ -297,10 +301,12 @@ def _say_taken_back(words: str, changed: Sequence[Item]) -> None:
 
 
 def _cells(item: Item, session: Session, counting: Collection[ItemId]) -> tuple[str, ...]:
+    counts = item.id in counting
+    mark = mark_of(item, is_out=item.is_out and not counts).replace("✓", "confirmed")
     return (
         shown_id(item.id),
         item.kind.value,
-        mark_of(item, is_out=item.is_out and item.id not in counting).replace("✓", "confirmed"),
+        mark if counts or item.is_out else DOES_NOT_COUNT,
         str(item.proved_at),
         names_of(item.label, session),
         called(item),
@@ -309,13 +315,17 @@ def _cells(item: Item, session: Session, counting: Collection[ItemId]) -> tuple[
 
 
 def _plain(
-    items: Sequence[Item], session: Session, provenance: Mapping[ItemId, ItemProvenance]
+    items: Sequence[Item],
+    session: Session,
+    provenance: Mapping[ItemId, ItemProvenance],
+    counting: Collection[ItemId],
 ) -> list[dict[str, Any]]:
     from pydantic import TypeAdapter  # Only for this.
 
     plain: list[dict[str, Any]] = TypeAdapter(list[Item]).dump_python(list(items), mode="json")
     made = TypeAdapter(ItemProvenance)
     for item, fields in zip(items, plain, strict=True):
+        fields["counts"] = item.id in counting
         fields["known_to"] = names_of(item.label, session)
         fields["source_origin"] = item.source_origin.value
         fields["memory"] = item.kind.memory.value
