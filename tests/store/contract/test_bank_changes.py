@@ -26,6 +26,7 @@ from core.domain.slot import Slot
 from core.engine.services.bank.bank import NO_BANK, NO_THREAD, Bank
 from core.engine.services.bank.item_changes import (
     FEW_TO_MERGE,
+    MERGED_ALREADY,
     NO_WIDER,
     NO_WORDS,
     OTHER_CHAPTER,
@@ -278,6 +279,8 @@ async def test_items_are_merged_into_the_one_that_most_may_know(store: SessionSt
     assert (kept.id.int, kept.label, kept.is_pinned, kept.importance) == (2, EVERYONE, True, 0.9)
     assert [one.prompt_index for one in kept.evidence] == [3, 2]
     assert [item.id.int for item in await bank.items()] == [2]
+    with pytest.raises(IllegalCommandError, match=MERGED_ALREADY):
+        await bank.merge(await bank.items(with_all=True))
     await bank.undo()
     assert sorted(item.id.int for item in await bank.items()) == [1, 2, 3]
 
