@@ -55,6 +55,19 @@ def filled(new: Details, old: Details) -> Details:
     return replace(new, **values)
 
 
+def says_more(new: Details, old: Details) -> bool:
+    """Whether details have an attribute or a relationship that others of their kind do not have so."""
+    return type(new) is type(old) and any(
+        _in_any_case(one) not in map(_in_any_case, getattr(old, name, ()))
+        for name in _KEYED
+        for one in getattr(new, name, ())
+    )
+
+
+def _in_any_case(one: Attribute | Relationship) -> tuple[str, ...]:
+    return tuple(str(getattr(one, field.name)).casefold() for field in fields(one))
+
+
 def followed(new: Details, old: Details, left: float) -> Details:
     """Return what follows from a newer item after an older one, of which the share `left` did not fade.
 

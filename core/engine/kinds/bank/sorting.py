@@ -26,7 +26,7 @@ from core.domain.bank.details import (
     TraitDetails,
 )
 from core.domain.bank.item import MOST_EVIDENCE, Item, Validation, faded_since
-from core.domain.bank.joining import followed, proved_by
+from core.domain.bank.joining import followed, proved_by, says_more
 from core.domain.bank.matching import BankIndex, Likeness, Match, Similar, has_same_text
 from core.domain.ids import ItemId
 from core.text.analysis.grounding import Vocabulary
@@ -194,14 +194,15 @@ class Sorter:
     def _is_known(self, item: Item, same: Item, known: list[str]) -> None:
         """Note that something is there as it is.
 
-        That a skill was used once more counts all the same, and so does the end of a thread or a state.
+        That a skill was used once more counts all the same, and so do a quality or a relation that is new, and
+        the end of a thread or a state.
         """
         while same.id in self._replaced:
             same = self._replaced[same.id]
         if _settles(item, same):
             self._supersede(item, same, same.text)
             return
-        if _is_used(item) and _may_replace(same, item):
+        if (_is_used(item) or says_more(item.details, same.details)) and _may_replace(same, item):
             self._supersede(item, same, same.text)
             return
         self._note_known(item, same, known)
