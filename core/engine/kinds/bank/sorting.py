@@ -194,8 +194,8 @@ class Sorter:
     def _is_known(self, item: Item, same: Item, known: list[str]) -> None:
         """Note that something is there as it is.
 
-        That a skill was used once more counts all the same, and so do a quality or a relation that is new, and
-        the end of a thread or a state.
+        That a skill was used once more counts all the same, and so do a quality or a relation that is new,
+        and the end of a thread or a state.
         """
         while same.id in self._replaced:
             same = self._replaced[same.id]
