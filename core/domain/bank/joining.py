@@ -56,11 +56,15 @@ def filled(new: Details, old: Details) -> Details:
 
 
 def says_more(new: Details, old: Details) -> bool:
-    """Whether details have an attribute or a relationship that others of their kind do not have so."""
-    return type(new) is type(old) and any(
-        _in_any_case(one) not in map(_in_any_case, getattr(old, name, ()))
-        for name in _KEYED
-        for one in getattr(new, name, ())
+    """Whether details fill a field that others leave empty, or have an attribute or a relationship more."""
+    if type(new) is not type(old):
+        return False
+    pairs = ((one.name, getattr(new, one.name), getattr(old, one.name)) for one in fields(new))
+    return any(
+        not set(map(_in_any_case, said)).issubset(map(_in_any_case, known))
+        if name in _KEYED
+        else isinstance(said, str | tuple) and bool(said) and not known
+        for name, said, known in pairs
     )
 
 

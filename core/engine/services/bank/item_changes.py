@@ -20,7 +20,7 @@ from core.domain.story.event import Event
 from core.text.cleaning import clean, clean_line
 from core.text.graphemes import head
 
-FEW_TO_MERGE: Final = "Mark at least two of them with Space, then merge them."
+FEW_TO_MERGE: Final = "At least two items are merged; on the screen, Space marks them."
 OTHER_KIND: Final = "Only items of one kind can be merged: a person with a person, a fact with a fact."
 OTHER_CHAPTER: Final = "Only items of one chapter can be merged."
 NO_WIDER: Final = "They cannot be merged: a character would be told what it may not know."

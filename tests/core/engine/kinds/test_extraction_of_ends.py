@@ -56,6 +56,14 @@ async def test_a_thread_is_closed_by_the_same_words_and_where_a_model_sees_no_ch
     assert (newest.supersedes, newest.text) == (before.id, before.text)
 
 
+async def test_the_stakes_of_a_thread_are_kept_where_play_tells_them_later() -> None:
+    newest, before = await ended("threads", THREAD, {"stakes": "The post of the miller."})
+    assert isinstance(newest.details, ThreadDetails)
+    assert isinstance(before.details, ThreadDetails)
+    assert (newest.details.stakes, before.details.stakes) == ("The post of the miller.", "")
+    assert newest.text == before.text
+
+
 async def test_a_state_that_the_gm_rejected_keeps_no_newer_one_away() -> None:
     place = {**WOUND, "aspect": "whereabouts", "name": "The mill", "text": "Agent Red is at the mill."}
     newer = {**place, "prompt": 4, "text": "Agent Red is at the forge."}
