@@ -31,6 +31,7 @@ from core.engine.services.bank.item_changes import (
     NO_WORDS,
     OTHER_CHAPTER,
     OTHER_KIND,
+    REJECTED_ONE,
     NewItem,
 )
 from core.engine.services.bank.undo import NOTHING_TO_REDO, NOTHING_TO_UNDO
@@ -296,6 +297,14 @@ async def test_a_merge_that_would_tell_a_character_a_secret_is_refused_with_the_
             await bank.merge(items)
         assert refused.value.message == why
     assert len(await bank.items()) == 4
+
+
+async def test_a_rejected_item_is_not_merged_since_it_would_count_again(store: SessionStore) -> None:
+    bank, _ = await bank_of(store, fact(1, prompt_index=2), fact(2, prompt_index=3))
+    await bank.reject([(await bank.items())[-1]])
+    with pytest.raises(IllegalCommandError, match=REJECTED_ONE):
+        await bank.merge(await bank.items(with_all=True))
+    assert [item.id.int for item in await bank.items()] == [1]
 
 
 async def test_a_thread_is_closed_and_no_model_opens_it_again(store: SessionStore) -> None:
