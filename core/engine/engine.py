@@ -1,6 +1,7 @@
 """The engine, which opens sessions for screens, scripts and tests alike."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -24,7 +25,7 @@ from core.engine.queue.jobs import JobFactory
 from core.engine.queue.queue_commands import request_for_vectors
 from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Meaning, RecallRequest
-from core.engine.recall.reading import BankReader
+from core.engine.recall.reading import BY_WORDS_ALONE, BankReader
 from core.engine.recall.search import Searched, search
 from core.engine.recall.texts import KeptTexts
 from core.engine.scene.scene_commands import due_reveals
@@ -185,6 +186,8 @@ class Engine(SessionCatalog):
         embed = partial(self._meaning_of, session_id, start_seconds=start_seconds)
         asked = RecallRequest(text=prompt_text, recent_from=recent_from, embed=embed)
         bank = await self._bank.read(snapshot, slot, asked, more_seconds=start_seconds)
+        if bank.recalled and not self.embeddings.stays_here:
+            bank = replace(bank, left_out=(*bank.left_out, BY_WORDS_ALONE))
         knowledge = snapshot.known_to(slot, bank)
         return await input_of(builder, knowledge, prompt_text)
 

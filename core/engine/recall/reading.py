@@ -48,6 +48,8 @@ LONGEST_WAIT: Final = 1.0
 """Seconds that an input waits for the bank."""
 NOT_IN_TIME: Final = "The memory bank (it did not answer in time)"
 
+BY_WORDS_ALONE: Final = "The meaning of the prompt (a service makes vectors, and only a call asks it)"
+
 
 @dataclass(eq=False)
 class BankReader:
