@@ -1,6 +1,7 @@
 """The engine, which opens sessions for screens, scripts and tests alike."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -24,7 +25,7 @@ from core.engine.queue.jobs import JobFactory
 from core.engine.queue.queue_commands import request_for_vectors
 from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Meaning, RecallRequest
-from core.engine.recall.reading import BankReader
+from core.engine.recall.reading import BY_WORDS_ALONE, BankReader
 from core.engine.recall.search import Searched, search
 from core.engine.recall.texts import KeptTexts
 from core.engine.scene.scene_commands import due_reveals
@@ -165,8 +166,14 @@ class Engine(SessionCatalog):
         """Return how the character in a slot of a chapter is called."""
         return self.choices.for_cast(profiles).of(AgentRole.CHARACTER, slot)
 
-    async def preview(self, session_id: SessionId, slot: Slot, prompt_text: str) -> Context:
-        """Return the exact input for the character in `slot`, without sending it."""
+    async def preview(
+        self, session_id: SessionId, slot: Slot, prompt_text: str, *, start_seconds: float = 0.0
+    ) -> Context:
+        """Return the exact input for the character in `slot`, without sending it.
+
+        Where the chapter keeps a bank, it waits so many seconds longer than a reply for the model of meanings
+        to start, and for the bank: a window that plays has both at hand.
+        """
         snapshot = await self.reader(session_id).load(
             recent_prompts=self.choices.recent_prompts, with_memory=True
         )
@@ -176,9 +183,12 @@ class Engine(SessionCatalog):
         await self._gateway.look_up_models(profiles)
         builder = ContextBuilder(self.choices).for_chapter(snapshot.prompt_blocks, profiles)
         recent_from = builder.recent_from(snapshot.session)
-        embed = partial(self._meaning_of, session_id)
+        embed = partial(self._meaning_of, session_id, start_seconds=start_seconds)
         asked = RecallRequest(text=prompt_text, recent_from=recent_from, embed=embed)
-        knowledge = snapshot.known_to(slot, await self._bank.read(snapshot, slot, asked))
+        bank = await self._bank.read(snapshot, slot, asked, more_seconds=start_seconds)
+        if bank.recalled and not self.embeddings.stays_here:
+            bank = replace(bank, left_out=(*bank.left_out, BY_WORDS_ALONE))
+        knowledge = snapshot.known_to(slot, bank)
         return await input_of(builder, knowledge, prompt_text)
 
     async def forecast_of_bank(self, session_id: SessionId) -> ReadingForecast:

@@ -30,6 +30,8 @@ from storyengine_tui.cli.printing import LOG_NAME, console, say, say_error, say_
 
 log = logging.getLogger(__name__)
 
+START_SECONDS = 20.0
+"""Seconds that a command waits for the embedding model, which no earlier one has started."""
 Command = TypeVar("Command", bound=Callable[..., Coroutine[object, object, None]])
 Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")]
 

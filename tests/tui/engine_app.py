@@ -28,6 +28,7 @@ from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.services.speaking.afterthoughts import IdleClock
+from core.gateway.embedding_service import EmbeddingPlan
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Script
 from core.storage.session_store import SessionStore
@@ -61,6 +62,8 @@ class Desktop:
     """Seconds after which a summary that failed is tried again by itself."""
     idle: IdleClock = field(default_factory=IdleClock)
     """The time that passes while the GM is idle."""
+    embedding: EmbeddingPlan | None = None
+    """What makes vectors."""
 
     def clock(self) -> datetime:
         """Return a frozen time that advances by a second with every call."""
@@ -76,6 +79,7 @@ class Desktop:
             defaults_for("scripted"),
             label=label,
             clock=self.clock,
+            embedding=self.embedding,
             play=waiting(self.backoff, idle_clock=self.idle),
         )
         try:

@@ -21,7 +21,7 @@ from core.context.bank import Recalled, Remembered
 from core.context.lore import BANK, NO_ROOM, LoreNote
 from core.context.segments import Segment
 from core.context.visibility import CharacterKnowledge
-from core.domain.bank.details import Aspect, QuoteDetails, StateDetails
+from core.domain.bank.details import Aspect, Details, QuoteDetails, StateDetails, ThreadDetails
 from core.domain.ids import ItemId
 from core.domain.story.event import Event
 from core.text.analysis.repetition import terms_of
@@ -150,7 +150,7 @@ class RecalledItems:
     @property
     def left_out(self) -> tuple[str, ...]:
         """The items without room, in words."""
-        names = [f"“{_name(one.found.item.name)}”" for one in self.dropped]
+        names = [f"“{_name(one.found.item.title)}”" for one in self.dropped]
         if not names:
             return ()
         more = len(names) - _MOST_NAMED
@@ -165,7 +165,7 @@ class RecalledItems:
             *((one, _TOLD, False) for one in self.told),
             *((one, _ON_SHEET, False) for one in self.on_sheet),
         )
-        return tuple(LoreNote(BANK, _name(one.found.item.name), is_in, why) for one, why, is_in in listed)
+        return tuple(LoreNote(BANK, _name(one.found.item.title), is_in, why) for one, why, is_in in listed)
 
 
 def recalled_of(setup: AgentSetup, knowledge: CharacterKnowledge) -> RecalledItems:
@@ -195,9 +195,20 @@ class _Line(NamedTuple):
 def _line(one: Recalled) -> _Line:
     item = one.found.item
     speaker = item.details.speaker if isinstance(item.details, QuoteDetails) else None
-    text = f"- {_told_as(item.name, item.text, speaker)} ({one.found.place})"
+    text = f"- {_told_as(item.name, item.text, speaker)} ({one.found.place}{_end_of(item.details)})"
     # The chapter that is played has the number 0, and comes last.
     return _Line(one.found.chapter or 1_000_000, item.proved_at, item.id, text, one.rank)
+
+
+def _end_of(details: Details) -> str:
+    """Return in words that a thread is closed, or a state over, whose text may be of the time before that."""
+    match details:
+        case ThreadDetails(is_closed=True):
+            return ", settled"
+        case StateDetails(is_over=True):
+            return ", over"
+        case _:
+            return ""
 
 
 @lru_cache(maxsize=4_096)

@@ -110,6 +110,11 @@ class Item:
         return self.details.kind
 
     @property
+    def title(self) -> str:
+        """Its name; of a quote the words, since all that one has said may be called alike."""
+        return self.text if self.kind is ItemKind.QUOTE else self.name
+
+    @property
     def source_origin(self) -> SourceOrigin:
         """The origin of its words."""
         if self.is_by_gm:

@@ -55,6 +55,23 @@ def filled(new: Details, old: Details) -> Details:
     return replace(new, **values)
 
 
+def says_more(new: Details, old: Details) -> bool:
+    """Whether details fill a field that others leave empty, or have an attribute or a relationship more."""
+    if type(new) is not type(old):
+        return False
+    pairs = ((one.name, getattr(new, one.name), getattr(old, one.name)) for one in fields(new))
+    return any(
+        not set(map(_in_any_case, said)).issubset(map(_in_any_case, known))
+        if name in _KEYED
+        else isinstance(said, str | tuple) and bool(said) and not known
+        for name, said, known in pairs
+    )
+
+
+def _in_any_case(one: Attribute | Relationship) -> tuple[str, ...]:
+    return tuple(str(getattr(one, field.name)).casefold() for field in fields(one))
+
+
 def followed(new: Details, old: Details, left: float) -> Details:
     """Return what follows from a newer item after an older one, of which the share `left` did not fade.
 

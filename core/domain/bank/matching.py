@@ -12,8 +12,9 @@ from math import ceil
 from typing import Final
 
 from core.domain.bank.details import NAMED, Aspect, ItemKind, QuoteDetails, StateDetails, ThreadDetails
-from core.domain.bank.item import Item
+from core.domain.bank.item import Item, Validation
 from core.domain.ids import ItemId
+from core.text.analysis.grounding import Vocabulary
 from core.text.analysis.repetition import terms_of, words_of
 from core.text.name_list import name_key
 
@@ -271,5 +272,24 @@ def _has_digit(word: str) -> bool:
 
 
 def _fits(new: Item, item: Item) -> bool:
-    """Whether both are about the same character, if about one."""
-    return new.about is item.about
+    """Whether both are about the same character, if about one; a rejected item fits no other value."""
+    return new.about is item.about and not (
+        item.validation is Validation.REJECTED and _is_another_value(new, item)
+    )
+
+
+def _is_another_value(new: Item, rejected: Item) -> bool:
+    """Whether something new says otherwise than an item of the same subject that the GM rejected.
+
+    Of a mood or a place it is any other text, of another state one with other words, of a fact one with a
+    name or a number that is new.
+    """
+    if isinstance(new.details, StateDetails):
+        if new.details.aspect in (Aspect.MOOD, Aspect.WHEREABOUTS):
+            return not has_same_text(new, rejected)
+        words, others = content_words(new), content_words(rejected)
+        return len(words & others) < SAME_BY_WORDS * len(words | others)
+    if new.kind is not ItemKind.FACT:
+        return False
+    known = Vocabulary.of((rejected.name, rejected.text))
+    return any(known.unknown_in(new.text))

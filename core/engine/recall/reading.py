@@ -47,6 +47,8 @@ LONGEST_WAIT: Final = 1.0
 """Seconds that an input waits for the bank."""
 NOT_IN_TIME: Final = "The memory bank (it did not answer in time)"
 
+BY_WORDS_ALONE: Final = "The meaning of the prompt (a service makes vectors, and only a call asks it)"
+
 
 @dataclass(eq=False)
 class BankReader:
@@ -63,15 +65,23 @@ class BankReader:
     _filled: set[SessionId] = field(default_factory=set)
     """The chapters that have items, or earlier chapters with some: no item is ever deleted alone."""
 
-    async def read(self, snapshot: Snapshot, slot: Slot, asked: RecallRequest | None = None) -> ChapterBank:
+    async def read(
+        self,
+        snapshot: Snapshot,
+        slot: Slot,
+        asked: RecallRequest | None = None,
+        *,
+        more_seconds: float = 0.0,
+    ) -> ChapterBank:
         """Return what the input of a character may draw on. Never raises what the store did.
 
-        Nothing is recalled where nothing is `asked`.
+        Nothing is recalled where nothing is `asked`. It waits `more_seconds` longer where no reply does.
         """
         if not snapshot.session.keeps_bank:
             return NO_BANK
+        seconds = LONGEST_WAIT if self.longest_wait is None else self.longest_wait
         try:
-            async with asyncio.timeout(LONGEST_WAIT if self.longest_wait is None else self.longest_wait):
+            async with asyncio.timeout(seconds + more_seconds):
                 return await self._read(snapshot, slot, asked)
         except* (TimeoutError, StorageError) as errors:
             log.warning("the memory bank was left out of an input: %r", errors.exceptions)

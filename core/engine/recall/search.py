@@ -8,7 +8,6 @@ for instead.
 """
 
 import asyncio
-import re
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +15,8 @@ from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
-from core.domain.bank.details import NAMED
+from core.domain.bank.details import NAMED, texts_of
+from core.domain.bank.item import Item
 from core.domain.bank.recall import Found, Query, Scope, query_words
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
@@ -29,7 +29,6 @@ from core.storage.session_store import SessionStore
 from core.text.analysis.trigrams import FEWEST_LETTERS, nearest
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
-from core.text.letters import UNSPACED
 
 T = TypeVar("T")
 LONGEST_SEARCH: Final = 500
@@ -153,8 +152,7 @@ async def _search(
     if embed is not None and scopes and await bank.can_recall_by_meaning():
         meaning = await embed(text)
     items = await _recalled(bank, scopes, text, meaning)
-    if re.search(UNSPACED, text):
-        items = await _with_unspaced(bank, scopes, matches, items)
+    items = await _with_words(bank, scopes, matches, items)
     near = await _near(bank, [one.session_id for one in scopes], meaning)
     numbers = {chapter.id: chapter.number for chapter in chapters}
     hits = [hit_of_item(one, numbers[one.item.session_id]) for one in items]
@@ -163,12 +161,13 @@ async def _search(
         proved = [one for one in items if one.item.session_id == chapter.id]
         hits += chapter.of_proofs(proved, hits)
     order = list(HitPlace)
+    whole = {str(one.item.id) for one in items if matches(_searched(one.item))}
 
     def rank(hit: Hit) -> tuple[int, int]:
         """Return 0 for all of the words, 1 for some of them, which only the bank finds, 2 for none."""
         of_words = 0 if hit.has_words else 2
         if hit.place is HitPlace.BANK:
-            of_words = 0 if matches(f"{hit.who} {hit.text}") else max(1, of_words)
+            of_words = 0 if hit.source in whole else max(1, of_words)
         return of_words, order.index(hit.place)
 
     ranked = sorted(hits, key=rank)
@@ -193,18 +192,27 @@ async def _recalled(
     return await bank.recall(query)
 
 
-async def _with_unspaced(
+async def _with_words(
     bank: BankStore, scopes: Sequence[Scope], matches: Matcher, items: Sequence[Found]
 ) -> Sequence[Found]:
-    """Return items with those that have the words of a script without spaces; a database knows none there."""
+    """Return items with those that have all of the words as they are typed, also where these only begin one.
+
+    Recall looks for whole words, and passes over those that very many items have.
+    """
     found = {one.item.id: one for one in items}
     for scope in scopes:
         own = reversed(await bank.items(scope.session_id))
-        hits = islice((one for one in own if matches(f"{one.name} {one.text}")), MOST_HITS)
+        hits = islice((one for one in own if matches(_searched(one))), MOST_HITS)
         for item in await asyncio.to_thread(list, hits):
             known = found.get(item.id, Found(item, 1.0))
             found[item.id] = known._replace(words=known.words or (item.name,))
     return tuple(found.values())
+
+
+def _searched(item: Item) -> str:
+    """Return all texts of an item, of which recall has the words too."""
+    proofs = (one.words for one in item.evidence)
+    return " ".join((item.name, item.text, *texts_of(item.details), *proofs))
 
 
 async def _near(

@@ -4,6 +4,7 @@ import logging
 from dataclasses import dataclass
 
 from core.domain.errors import StoryEngineError
+from core.domain.requests.request_kinds import RequestKind
 from core.engine.queue.background import BackgroundWorker
 from core.engine.recall.texts import lacking_pieces
 from core.engine.sync.session_writer import SessionWriter
@@ -27,6 +28,11 @@ class MissingVectors:
     async def ask_for_search(self) -> None:
         """Ask also for those that the texts of the chapter and of the earlier ones of its book lack."""
         await self._ask(of_texts=True)
+
+    async def wait_until_made(self) -> None:
+        """Return when none is asked for any more: all are made, or they cannot be made now."""
+        while any(one.kind is RequestKind.EMBEDDING for one in self._writer.snapshot.background):
+            await self._writer.waiters.wait_for_any()
 
     async def _ask(self, *, of_texts: bool) -> None:
         session, store = self._writer.snapshot.session, self._writer.store

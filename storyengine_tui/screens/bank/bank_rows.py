@@ -16,6 +16,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.services.bank.item_changes import GM
 from core.text.cleaning import clean_line
+from core.text.graphemes import head
 from core.text.letters import folded
 from storyengine_tui.widgets.reading.column import Column
 
@@ -35,6 +36,7 @@ class BankList(StrEnum):
         return 3 + list(BankList).index(self)
 
 
+LONGEST_TITLE: Final = 60
 KIND, ASPECT = "Kind", "About"
 """Titles of the column that says what kind an item is of: any kind, or the part of a sheet."""
 SPEAKER: Final = "Said by"
@@ -237,6 +239,11 @@ def called(item: Item) -> str:
         is_gm = bool(item.evidence) and item.about is None
         name = item.details.speaker or (GM if is_gm else name)
     return clean_line(name)
+
+
+def shown_title(item: Item) -> str:
+    """Return what an item is told by in a sentence: its name, or the first words of a quote."""
+    return head(clean_line(item.title), LONGEST_TITLE)
 
 
 def spoken(item: Item) -> str:

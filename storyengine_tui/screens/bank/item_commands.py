@@ -16,7 +16,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.sync import notifications
 from core.text import numbers
-from core.text.cleaning import clean_line
+from storyengine_tui.screens.bank.bank_rows import shown_title
 from storyengine_tui.screens.bank.item_list import Act
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
@@ -143,11 +143,11 @@ class ItemCommands:
 
     async def _merge(self, bank: "Bank", items: Sequence[Item]) -> str:
         kept = await bank.merge(items)
-        return f"Merged {counted(items)} into “{clean_line(kept.name)}”; u undoes it"
+        return f"Merged {counted(items)} into “{shown_title(kept)}”; u undoes it"
 
     async def _again(self, bank: "Bank", *, is_undo: bool) -> str:
         changed = await (bank.undo() if is_undo else bank.redo())
-        what = f"“{clean_line(changed[0].name)}”" if len(changed) == 1 else counted(changed)
+        what = f"“{shown_title(changed[0])}”" if len(changed) == 1 else counted(changed)
         return f"Undone for {what}; U does it again" if is_undo else f"Done again for {what}; u undoes it"
 
     def _push(self, screen: Screen[T], answered: Callable[[T | None], None]) -> None:
@@ -164,8 +164,16 @@ class ItemCommands:
         session = self._session()
         roster, bank = session.snapshot.session.roster, session.bank
         kept = self._kept_text(f"item.{item.id}")
-        dialog = ItemModal(item, roster, partial(bank.edit, item), bank.items, kept)
-        self._push(dialog, partial(self._stored, "Saved; u undoes it"))
+        changed: list[Item] = []
+
+        async def edit(typed: Item) -> None:
+            stored = await bank.edit(item, typed)
+            changed.extend([stored] if stored.version != item.version else [])
+
+        def edited(is_stored: bool | None) -> None:
+            self._stored("Saved; u undoes it" if changed else SO_ALREADY, is_stored)
+
+        self._push(ItemModal(item, roster, edit, bank.items, kept), edited)
 
     def _add(self, kind: ItemKind, about: Slot | None) -> None:
         from storyengine_tui.screens.bank.item_modal import AddItemModal

@@ -26,10 +26,12 @@ from core.domain.slot import Slot
 from core.engine.services.bank.bank import NO_BANK, NO_THREAD, Bank
 from core.engine.services.bank.item_changes import (
     FEW_TO_MERGE,
+    MERGED_ALREADY,
     NO_WIDER,
     NO_WORDS,
     OTHER_CHAPTER,
     OTHER_KIND,
+    REJECTED_ONE,
     NewItem,
 )
 from core.engine.services.bank.undo import NOTHING_TO_REDO, NOTHING_TO_UNDO
@@ -278,6 +280,8 @@ async def test_items_are_merged_into_the_one_that_most_may_know(store: SessionSt
     assert (kept.id.int, kept.label, kept.is_pinned, kept.importance) == (2, EVERYONE, True, 0.9)
     assert [one.prompt_index for one in kept.evidence] == [3, 2]
     assert [item.id.int for item in await bank.items()] == [2]
+    with pytest.raises(IllegalCommandError, match=MERGED_ALREADY):
+        await bank.merge(await bank.items(with_all=True))
     await bank.undo()
     assert sorted(item.id.int for item in await bank.items()) == [1, 2, 3]
 
@@ -293,6 +297,14 @@ async def test_a_merge_that_would_tell_a_character_a_secret_is_refused_with_the_
             await bank.merge(items)
         assert refused.value.message == why
     assert len(await bank.items()) == 4
+
+
+async def test_a_rejected_item_is_not_merged_since_it_would_count_again(store: SessionStore) -> None:
+    bank, _ = await bank_of(store, fact(1, prompt_index=2), fact(2, prompt_index=3))
+    await bank.reject([(await bank.items())[-1]])
+    with pytest.raises(IllegalCommandError, match=REJECTED_ONE):
+        await bank.merge(await bank.items(with_all=True))
+    assert [item.id.int for item in await bank.items()] == [1]
 
 
 async def test_a_thread_is_closed_and_no_model_opens_it_again(store: SessionStore) -> None:

@@ -66,6 +66,21 @@ def test_what_may_say_the_same_is_listed_in_groups(run: Run, desktop: Desktop) -
     assert listed(run, "--alike", "--kind", "person") == []
 
 
+def test_a_list_of_all_says_what_does_not_count(run: Run, desktop: Desktop) -> None:
+    newer = replace(
+        ITEMS[4], id=ItemId(UUID(int=20)), text="It has ninety-one steps.", supersedes=ITEMS[4].id
+    )
+
+    async def make(engine: Engine) -> None:
+        await keep(engine, await make_active(engine, 3), (*ITEMS, newer))
+
+    desktop.prepare_now(make)
+    assert [one["id"][-2:] for one in listed(run, "--all") if not one["counts"]] == ["05"]
+    table = run("list", "last", "--all").stdout.splitlines()
+    assert [line[:8] for line in table if "does not count" in line] == ["00000005"]
+    assert "does not count" not in run("list", "last").stdout
+
+
 def test_what_a_quote_proves_is_typed_by_names_and_ids(run: Run, desktop: Desktop) -> None:
     desktop.prepare_now(make_banked)
     assert run("edit", "last", "0000000a", "--proves", "The stair; 00000005").exit_code == 0
@@ -77,7 +92,7 @@ def test_what_a_quote_proves_is_typed_by_names_and_ids(run: Run, desktop: Deskto
     assert proved() == ["3", "5"]
     assert "3 items are called “Mira”" in refusal(run("edit", "last", "0000000a", "--proves", "Mira"))
     assert "Only a quote" in refusal(run("edit", "last", "00000005", "--proves", "The stair"))
-    assert run("undo", "last").exit_code == 0
+    assert run("undo", "last").stdout == "Undone: “nobody crosses the bar before dawn”.\n"
     assert proved() == []
 
 
@@ -122,6 +137,7 @@ def test_items_are_confirmed_edited_rejected_and_that_is_undone(run: Run, deskto
     assert run("pin", "last", "00000001").stdout.startswith("Nothing was changed")
     assert run("edit", "last", "00000001", "--text", "Rows [/x]\x1b[31m no more.").exit_code == 0
     assert run("edit", "last", "00000002", "--sentiment", "-0.5").exit_code == 0
+    assert "Nothing was changed" in run("edit", "last", "00000002", "--sentiment", "-0.5").stdout
     assert run("edit", "last", "00000002", "--sentiment", "-1.5").exit_code != 0
     assert next(one for one in listed(run) if one["id"].endswith("00000002"))["sentiment"] == -0.5
     assert run("undo", "last").stdout == "Undone: “The inspector”.\n"
@@ -202,7 +218,7 @@ def test_what_is_meant_by_no_id_or_by_several_is_refused_in_a_sentence(run: Run,
         (("pin", "last", "00000099"), "No item has the id “00000099”"),
         (("pin", "last", "0000-0000"), "No item has the id"),
         (("pin", "last", "00000000-"), "10 items have the id"),
-        (("merge", "last", "00000001"), "Mark at least two"),
+        (("merge", "last", "00000001"), "At least two items are merged;"),
         (("close", "last", "00000001"), "Only a thread can be closed."),
         (("merge", "last", "00000001", "00000003"), "Only items of one kind"),
         (("edit", "last", "00000001"), "Name what to change"),

@@ -8,9 +8,17 @@ import pytest
 from textual.widgets import Static
 from typer.testing import CliRunner, Result
 
+from core.config.models.accounts import accounts_of
+from core.config.models.embedding import choose_embedding
+from core.config.sections import EmbeddingSettings, ProfileSettings
+from core.domain.bank.details import FactDetails
 from core.domain.ids import SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.engine.engine import Engine
+from core.engine.services.bank.item_changes import NewItem
+from core.gateway.embedding_records import EMBEDDING_VERSION
+from core.gateway.embedding_service import EmbeddingPlan
+from core.providers.embedding.scripted import ScriptedEmbedder
 from core.providers.scripted.script import Fault, Script
 from storyengine_tui.cli.commands.chapter import bank, sessions
 from storyengine_tui.cli.commands.library import book
@@ -77,6 +85,29 @@ def test_next_says_what_is_not_read_yet_and_bank_read_reads_it(
 
     async def check(engine: Engine) -> None:
         assert [one.state for one in await engine._store.bank.readings(first[0])] == [RequestState.DONE]
+
+    here.prepare_now(check)
+
+
+def test_bank_read_makes_what_it_read_findable_by_its_meaning(here: Desktop) -> None:
+    choice = choose_embedding(EmbeddingSettings(), accounts_of(ProfileSettings(provider="scripted")))
+    assert choice is not None
+    here.embedding = EmbeddingPlan(choice, ScriptedEmbedder)
+
+    async def with_item(engine: Engine) -> None:
+        session_id = await made(engine)
+        session = (await engine.reader(session_id).load()).session
+        key = NewItem("The key", "It is under the mat.", FactDetails())
+        await engine.closed(session_id).bank.add(session, key)
+
+    here.prepare_now(with_item)
+    assert of_bank("read", "last").stdout == "Read 1 part.\n"
+
+    async def check(engine: Engine) -> None:
+        [chapter] = await engine.sessions()
+        calls = await engine.reader(chapter.id).artifacts()
+        assert EMBEDDING_VERSION in {call.prompt_version for call in calls}
+        assert not (await engine.reader(chapter.id).load()).background
 
     here.prepare_now(check)
 

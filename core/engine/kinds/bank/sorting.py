@@ -17,9 +17,16 @@ from core.agents.bank.compare import Comparison, Effect, Update
 from core.agents.bank.scan_answer import LONGEST_TEXT
 from core.context.visibility import items_known_to_all_of
 from core.domain.audience import Audience
-from core.domain.bank.details import EventDetails, ItemKind, QuoteDetails, TraitDetails
+from core.domain.bank.details import (
+    EventDetails,
+    ItemKind,
+    QuoteDetails,
+    StateDetails,
+    ThreadDetails,
+    TraitDetails,
+)
 from core.domain.bank.item import MOST_EVIDENCE, Item, Validation, faded_since
-from core.domain.bank.joining import followed, proved_by
+from core.domain.bank.joining import followed, proved_by, says_more
 from core.domain.bank.matching import BankIndex, Likeness, Match, Similar, has_same_text
 from core.domain.ids import ItemId
 from core.text.analysis.grounding import Vocabulary
@@ -185,10 +192,17 @@ class Sorter:
             result.changing.append(self._question(item, (same,)))
 
     def _is_known(self, item: Item, same: Item, known: list[str]) -> None:
-        """Note that something is there as it is; that a skill was used once more counts all the same."""
+        """Note that something is there as it is.
+
+        That a skill was used once more counts all the same, and so do a quality or a relation that is new,
+        and the end of a thread or a state.
+        """
         while same.id in self._replaced:
             same = self._replaced[same.id]
-        if _is_used(item) and _may_replace(same, item):
+        if _settles(item, same):
+            self._supersede(item, same, same.text)
+            return
+        if (_is_used(item) or says_more(item.details, same.details)) and _may_replace(same, item):
             self._supersede(item, same, same.text)
             return
         self._note_known(item, same, known)
@@ -261,6 +275,17 @@ def _last_number(items: Iterable[Item]) -> int:
     """Return the highest number of an event; those of an older version of the program have none."""
     events = [one.details.sequence_number for one in items if isinstance(one.details, EventDetails)]
     return max(len(events), *(one or 0 for one in events), 0)
+
+
+def _settles(new: Item, old: Item) -> bool:
+    """Whether play closed a thread, or a state ended or holds again: the same words may say so."""
+    match new.details, old.details:
+        case ThreadDetails() as thread, ThreadDetails() as known:
+            return thread.is_closed and not known.is_closed
+        case StateDetails() as state, StateDetails() as before:
+            return state.is_over is not before.is_over
+        case _:
+            return False
 
 
 def _is_used(item: Item) -> bool:

@@ -139,10 +139,12 @@ class Bank:
     async def merge(self, items: Sequence[Item]) -> Item:
         """Merge items that say the same into the one that most may know; return it.
 
-        Raises IllegalCommandError where the labels do not allow it.
+        Raises IllegalCommandError where the labels do not allow it, or where they are merged already.
         """
         kept, *others = item_changes.merged(items)
         stored = await self._put(items, [kept, *others])
+        if not stored:
+            raise IllegalCommandError(item_changes.MERGED_ALREADY)
         return next((item for item in stored if item.id == kept.id), kept)
 
     async def alike(self) -> Sequence[Sequence[Item]]:

@@ -20,16 +20,18 @@ from core.domain.story.event import Event
 from core.text.cleaning import clean, clean_line
 from core.text.graphemes import head
 
-FEW_TO_MERGE: Final = "Mark at least two of them with Space, then merge them."
+FEW_TO_MERGE: Final = "At least two items are merged; on the screen, Space marks them."
 OTHER_KIND: Final = "Only items of one kind can be merged: a person with a person, a fact with a fact."
 OTHER_CHAPTER: Final = "Only items of one chapter can be merged."
+REJECTED_ONE: Final = "A rejected item is not merged: bring it back first."
 NO_WIDER: Final = "They cannot be merged: a character would be told what it may not know."
+MERGED_ALREADY: Final = "They are merged already."
 NO_WORDS: Final = f"A quote has the words of one event, from a few letters up to {LONGEST_WORDS} characters."
 NOBODY_KNOWS: Final = "No character would know it: choose one."
 KEPT_ALREADY: Final = "These words are kept as a quote already; it is among the quotes."
 OTHER_WORDS: Final = "A quote has words of its proof. Keep other words of the story as another quote."
 GM: Final = "The GM"
-_RANKS: Final = {Validation.NONE: 0, Validation.SEEN: 1, Validation.CONFIRMED: 2, Validation.REJECTED: -1}
+_RANKS: Final = {Validation.NONE: 0, Validation.SEEN: 1, Validation.CONFIRMED: 2}
 
 
 def confirmed(item: Item, *, is_on: bool = True) -> Item:
@@ -117,6 +119,8 @@ def merged(items: Sequence[Item]) -> list[Item]:
         raise IllegalCommandError(OTHER_KIND)
     if len({item.session_id for item in items}) > 1:
         raise IllegalCommandError(OTHER_CHAPTER)
+    if any(item.validation is Validation.REJECTED for item in items):
+        raise IllegalCommandError(REJECTED_ONE)
     widest = [item for item in items if all(item.label.includes(other.label) for other in items)]
     if not widest:
         raise IllegalCommandError(NO_WIDER)

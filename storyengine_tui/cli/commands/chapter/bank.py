@@ -30,7 +30,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
 )
 from storyengine_tui.cli.printing import console, say
 from storyengine_tui.cli.running import command, echo_rows, given, one_of, print_json
-from storyengine_tui.screens.bank.bank_rows import called, mark_of, spoken
+from storyengine_tui.screens.bank.bank_rows import called, mark_of, shown_title, spoken
 from storyengine_tui.screens.bank.item_numbers import has_id, read_decay, read_items, read_prompt, shown_id
 
 Find = Callable[[str], Slot]
@@ -51,6 +51,9 @@ Off = Annotated[bool, typer.Option("--off", help="Take it back.")]
 NOT_SAID = (
     "No line of prompt {} has these words, of a few letters at least; `storyengine show` has all lines."
 )
+DOES_NOT_COUNT = "does not count"
+"""State of an item that something newer has replaced, or whose prompt was undone."""
+SO_ALREADY = "Nothing was changed: it is so already."
 NOTHING_TYPED = "Name what to change, such as --name, --text or --importance; --help lists everything."
 
 
@@ -61,7 +64,9 @@ async def list_(
     kind: Annotated[
         ItemKind | None, typer.Option(**one_of(ItemKind), help="Only items of this kind.")
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Also what was rejected, merged or undone.")] = False,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Also what was rejected, merged, replaced or undone.")
+    ] = False,
     alike: Annotated[
         bool, typer.Option("--alike", help="Only items that may say the same, one group after the other.")
     ] = False,
@@ -79,7 +84,7 @@ async def list_(
         provenance = await bank.provenance(shown) if is_json else {}
     ids = {item.id for item in counting}
     if is_json:
-        print_json(_plain(shown, chapter, provenance))
+        print_json(_plain(shown, chapter, provenance, ids))
     elif not console.is_terminal:
         echo_rows(_cells(item, chapter, ids) for item in shown)
     elif not shown:
@@ -128,7 +133,7 @@ async def merge(session: SessionArgument, items: Ids) -> None:
     """Merge items that say the same into the one that most may know."""
     async with _bank_of(session) as (bank, _, _):
         kept = await bank.merge(await _found(bank, items))
-    say(f"Merged into {shown_id(kept.id)} “{kept.name}”.")
+    say(f"Merged into {shown_id(kept.id)} “{shown_title(kept)}”.")
 
 
 @command(app)
@@ -221,8 +226,8 @@ async def edit(
             expires_at=found.expires_at if until is None else read_prompt(until),
             **given(name=name, text=text, importance=importance, confidence=confidence, sentiment=sentiment),
         )
-        await bank.edit(found, changed)
-    say(f"Saved: {shown_id(found.id)}.")
+        stored = await bank.edit(found, changed)
+    say(SO_ALREADY if stored.version == found.version else f"Saved: {shown_id(found.id)}.")
 
 
 async def _details(bank: Bank, item: Item, over: bool | None, proves: str | None) -> Details:
@@ -287,19 +292,21 @@ async def _found(bank: Bank, ids: Sequence[str]) -> list[Item]:
 
 
 def _say(words: str, changed: Sequence[Item]) -> None:
-    say(f"{words}: {len(changed):,}." if changed else "Nothing was changed: they are like that already.")
+    say(f"{words}: {len(changed):,}." if changed else SO_ALREADY)
 
 
 def _say_taken_back(words: str, changed: Sequence[Item]) -> None:
     """Say what was undone or done again; one item by its name, since the command named none."""
-    say(f"{words}: “{changed[0].name}”." if len(changed) == 1 else f"{words}: {len(changed):,}.")
+    say(f"{words}: “{shown_title(changed[0])}”." if len(changed) == 1 else f"{words}: {len(changed):,}.")
 
 
 def _cells(item: Item, session: Session, counting: Collection[ItemId]) -> tuple[str, ...]:
+    counts = item.id in counting
+    mark = mark_of(item, is_out=item.is_out and not counts).replace("✓", "confirmed")
     return (
         shown_id(item.id),
         item.kind.value,
-        mark_of(item, is_out=item.is_out and item.id not in counting).replace("✓", "confirmed"),
+        mark if counts or item.is_out else DOES_NOT_COUNT,
         str(item.proved_at),
         names_of(item.label, session),
         called(item),
@@ -308,13 +315,17 @@ def _cells(item: Item, session: Session, counting: Collection[ItemId]) -> tuple[
 
 
 def _plain(
-    items: Sequence[Item], session: Session, provenance: Mapping[ItemId, ItemProvenance]
+    items: Sequence[Item],
+    session: Session,
+    provenance: Mapping[ItemId, ItemProvenance],
+    counting: Collection[ItemId],
 ) -> list[dict[str, Any]]:
     from pydantic import TypeAdapter  # Only for this.
 
     plain: list[dict[str, Any]] = TypeAdapter(list[Item]).dump_python(list(items), mode="json")
     made = TypeAdapter(ItemProvenance)
     for item, fields in zip(items, plain, strict=True):
+        fields["counts"] = item.id in counting
         fields["known_to"] = names_of(item.label, session)
         fields["source_origin"] = item.source_origin.value
         fields["memory"] = item.kind.memory.value

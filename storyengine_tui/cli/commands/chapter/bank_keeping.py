@@ -65,7 +65,10 @@ async def off(session: SessionArgument) -> None:
 
 @command(app)
 async def read(session: SessionArgument) -> None:
-    """Read the parts of a chapter that its memory bank lacks, and wait for that."""
+    """Read the parts of a chapter that its memory bank lacks, and wait for that.
+
+    What it has is then found by its meaning too, where a model makes vectors.
+    """
     async with open_chapter(session) as (engine, opened):
         if opened.is_read_only:
             raise SessionLockedError()
@@ -75,6 +78,8 @@ async def read(session: SessionArgument) -> None:
             say_wrong(PAUSED)
         parts = len(opened.keeping.unread)
         await opened.keeping.wait_until_read()
+        if not engine.queue.is_paused and await engine.embeddings.is_available():
+            await opened.vectors.wait_until_made()
         failed = failed_in_words(opened.snapshot.requests)
     if failed:
         raise IllegalCommandError(f"{failed[0].upper()}{failed[1:]}; `storyengine queue list` says why.")

@@ -15,10 +15,7 @@ from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.commands.chapter.sessions import WHICH_CHAPTER, find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import say, say_wrong
-from storyengine_tui.cli.running import print_json
-
-_START_SECONDS = 20.0
-"""Seconds that the command waits for the embedding model, which no earlier search has started."""
+from storyengine_tui.cli.running import START_SECONDS, print_json
 
 
 async def search(
@@ -43,7 +40,7 @@ async def search(
         raise IllegalCommandError(f"Nothing was searched: give 1 to {LONGEST_SEARCH} characters to find.")
     async with running_engine(await unlocked()) as engine:
         chapters = await _chapters(engine, session, book)
-        hits, _ = searched = await engine.search(chapters, text, start_seconds=_START_SECONDS)
+        hits, _ = searched = await engine.search(chapters, text, start_seconds=START_SECONDS)
     if searched.gap:
         say_wrong(f"Not searched: {searched.gap}; `storyengine doctor --verify` says why.")
     if as_json:

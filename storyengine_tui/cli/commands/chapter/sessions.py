@@ -38,7 +38,7 @@ from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import may_delete, read_standard_input
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import console, say
-from storyengine_tui.cli.running import echo_rows, print_json
+from storyengine_tui.cli.running import START_SECONDS, echo_rows, print_json
 from storyengine_tui.screens.play.scene.sent_view import marks_of
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
@@ -295,7 +295,7 @@ async def context(
         session_id = await find_session(engine, session)
         snapshot = await engine.reader(session_id).load()
         slot = find_character(snapshot, character)
-        made = await engine.preview(session_id, slot, prompt)
+        made = await engine.preview(session_id, slot, prompt, start_seconds=START_SECONDS)
         choice = engine.choice_of(snapshot.tab1.profiles, slot)
     if is_json:
         plain = {**working_memory_of(made).as_json(), "left_out": made.left_out}

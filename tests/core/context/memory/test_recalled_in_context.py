@@ -15,7 +15,7 @@ from core.context.lore import BANK
 from core.context.visibility import CharacterKnowledge, Story, known_to
 from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
-from core.domain.bank.details import QuoteDetails
+from core.domain.bank.details import QuoteDetails, StateDetails, ThreadDetails
 from core.domain.bank.item import Item
 from core.domain.session.cast import Cast
 from core.domain.slot import Slot
@@ -80,6 +80,18 @@ def test_what_is_recalled_stands_behind_lore_in_the_order_of_play_with_where_it_
         "- Tobias: “Not a word.” (prompt 3)",
     ]
     assert [item_id for item_id, _ in made.recalled] == [one.found.item.id for one in (later, earlier, quote)]
+    assert made.lore[-1].entry == "Not a word.", "all quotes of one speaker have the same name"
+
+
+def test_a_thread_that_is_closed_and_a_state_that_is_over_are_recalled_as_such() -> None:
+    open_one = found(told(1, "Kara must find the crown.", details=ThreadDetails()))
+    closed = found(told(2, "Joss must cross the bar.", details=ThreadDetails(is_closed=True)), 2)
+    over = found(told(3, "Tobias limps on the left.", details=StateDetails(is_over=True), about=ORANGE), 3)
+    assert section(built(knowledge(open_one, closed, over)))[1:] == [
+        "- Thing 1: Kara must find the crown. (prompt 3)",
+        "- Thing 2: Joss must cross the bar. (prompt 3, settled)",
+        "- Thing 3: Tobias limps on the left. (prompt 3, over)",
+    ]
 
 
 def test_what_recent_context_or_memory_says_already_is_left_out_and_the_note_says_so() -> None:

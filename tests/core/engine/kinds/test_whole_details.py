@@ -74,6 +74,25 @@ async def test_a_quality_or_relation_that_play_does_not_tell_is_dropped_and_the_
         )
 
 
+async def test_a_quality_that_is_new_is_kept_also_where_nothing_else_is() -> None:
+    metal, place = {"name": "metal", "value": "brass"}, {"relation": "under", "target": "the mill"}
+    made = room(
+        scan(last="7)", facts=[fact(prompt=7, attributes=[{"name": "Metal", "value": "Brass"}])]),
+        scan(last="4)", facts=[fact(prompt=4, attributes=[metal], relationships=[place])]),
+        scan(facts=[fact(attributes=[metal])]),
+    )
+    async with made.opened() as session:
+        await play(session, "1?", "2?", "3?", "4?", "5?", "6?", "7?", "8?", "9?")
+        await read(session)
+        [key] = await items(session)
+        assert key.details == FactDetails(
+            attributes=(Attribute(name="metal", value="brass"),),
+            relationships=(Relationship(relation="under", target="the mill"),),
+        )
+        assert [one.prompt_index for one in key.evidence] == [4, 1]
+        assert (await calls(session))[-1].left_out == ("1 item is in the bank already: “The brass key”",)
+
+
 async def test_events_are_numbered_in_the_order_of_play_also_after_an_undone_prompt() -> None:
     first = [event(prompt=2, name="Later"), event(ARM, prompt=1, name="Arm", text="An arm bleeds.")]
     second = event("the mill", prompt=4, name="Next", text="The mill is passed.")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from core.domain.audience import Audience
 from core.domain.bank.details import PersonDetails
 from core.domain.bank.pieces import PieceVector
-from core.domain.bank.recall import ItemVector
+from core.domain.bank.recall import MOST_WITH_A_WORD, ItemVector
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.session.session import Session
@@ -25,7 +25,7 @@ from core.domain.story.memory import (
     correction_payload,
 )
 from core.engine.recall.asking import Meaning
-from core.engine.recall.hits import excerpt_of
+from core.engine.recall.hits import MOST_HITS, excerpt_of
 from core.engine.recall.search import search
 from core.engine.recall.texts import ChapterTexts, HitPlace, lacking_pieces
 from core.engine.recall.words import matcher_of
@@ -60,6 +60,20 @@ async def test_words_are_found_in_story_memory_and_bank_whoever_may_know_them() 
     assert found.source == str(private.id)
     assert not (await search(store, [session.id], "  ")).hits
     assert not (await search(store, [session.id], "zeppelin")).hits
+    await lease.aclose()
+
+
+async def test_items_are_found_by_how_a_word_begins_and_by_one_that_very_many_have() -> None:
+    store = MemoryStore()
+    session, lease = await chapters.locked_session(store, keeps_bank=True)
+    session = await chapters.play(store, session, lease, 3)
+    many = [fact(number, session_id=session.id) for number in range(1, MOST_WITH_A_WORD + 2)]
+    wanted = replace(many[7], details=PersonDetails(relationship="harbourmaster"), text="She has a lantern.")
+    await store.commit(Changes(session_id=session.id, items=(*many[:7], wanted, *many[8:])), lease)
+    for words in ("lanter", "brass lantern", "harbourm"):
+        found, _ = await search(store, [session.id], words)
+        assert [(hit.source, hit.instead) for hit in found] == [(str(wanted.id), "")], words
+    assert len((await search(store, [session.id], "brass")).hits) == MOST_HITS
     await lease.aclose()
 
 

@@ -6,6 +6,7 @@ from textual.widgets import Select, Static
 from core.domain.bank.checks import NO_SHARE
 from core.domain.bank.details import Attribute, ItemKind, PersonDetails, QuoteDetails, StateDetails
 from core.domain.slot import Slot
+from storyengine_tui.screens.bank.item_commands import SO_ALREADY
 from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
 from storyengine_tui.screens.bank.item_numbers import MANY_ITEMS, NO_ITEM
 from storyengine_tui.screens.bank.item_screen import ItemScreen
@@ -147,3 +148,15 @@ async def test_an_item_of_every_kind_is_edited_stored_and_undone_and_one_of_the_
         await tab.until(lambda: "The inn" in tab.names)
         added = next(item for item in await tab.bank.items() if item.name == "The inn")
         assert (added.label, added.text, added.take) == (MIRA, "It has a cellar.", None)
+
+
+async def test_a_form_that_changes_nothing_promises_no_undo(desktop: Desktop) -> None:
+    """u would take back an earlier change."""
+    async with tab3(desktop, shown="6") as tab:
+        chosen = tab.items.chosen
+        assert chosen is not None
+        await tab.press("e")
+        await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
+        await tab.press("ctrl+s")
+        await tab.said(SO_ALREADY)
+        assert (await tab.stored(chosen.item.id.int)).version == chosen.item.version
