@@ -12,6 +12,7 @@ from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.storage.snapshot import Snapshot
 from core.text.composer_text import resumed
+from core.text.numbers import read_count
 from storyengine_tui.screens.setup.setup_view import SetupView, TypedSetup
 from storyengine_tui.screens.shared.kept_fields import Fields
 
@@ -69,6 +70,7 @@ class HeldEdit:
         if not fields:
             return None
         texts = {name: text for name, (_, text) in fields.items()}
+        count = read_count(texts.get("count", ""))
         before = {name: text for name, (text, _) in fields.items()}
         identities = {slot: f"{slot:d}" for slot in Slot if f"{slot:d}" in fields}
         base = Tab1Inputs(
@@ -81,7 +83,7 @@ class HeldEdit:
             chapter=texts.get("chapter"),
             identities={slot: texts[name] for slot, name in identities.items()},
             names={slot: texts[f"name {slot:d}"] for slot in Slot if f"name {slot:d}" in texts},
-            character_count=int(texts["count"]) if "count" in texts else None,
+            character_count=count if count in range(1, len(Slot) + 1) else None,
         )
         return cls(session_id, base, edit)
 

@@ -58,9 +58,10 @@ class PromptSender:
         self._returned = {request.id: request.slot for request in failed if not is_played(request)}
         await composer.set_cast(snapshot.session, snapshot.unsent, is_new=is_new)
         if is_new:
+            slots = {slot.colour: slot for slot in snapshot.session.slots}
             for colour, kept_text in self._page.take_kept().items():
-                if (slot := Slot[colour.upper()]) in snapshot.session.slots:
-                    composer.area(slot).resume(*kept_text)
+                if colour in slots:
+                    composer.area(slots[colour]).resume(*kept_text)
                 self.autosave.touch()  # Also if it is stored already: the file is deleted then.
             for request in failed:
                 text = composer.area(request.slot).text

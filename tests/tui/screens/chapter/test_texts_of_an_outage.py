@@ -12,14 +12,17 @@ from textual.pilot import Pilot
 
 from core.domain.audience import EVERYONE
 from core.domain.errors import ErrorCode, StorageError
+from core.domain.ids import SessionId, new_uuid
 from core.domain.session.prompt_block import PromptBlock
 from core.domain.slot import Slot
 from core.domain.story.secret import Secret
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.scene.scene import Scene
 from core.engine.session.session_edits import OpenSessionEdits
 from core.storage.snapshot import Snapshot
 from storyengine_tui.screens.library.prompt_blocks.block_screen import BlockScreen
+from storyengine_tui.screens.setup.held_edit import HeldEdit
 from storyengine_tui.screens.setup.secrets.secret_screen import SecretScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -156,7 +159,17 @@ async def test_a_text_of_an_outage_is_put_before_what_another_window_stored_sinc
         await until(pilot, lambda: field.text == f"Wind.\n\n{TEXT}")
 
 
-@pytest.mark.parametrize("text", ["{", "[]", json.dumps({"red": 3, "orange": ["a"], "x": [1, 2]})])
+@pytest.mark.parametrize("count", ["", "x", "0", "8", "-1", "9" * 5_000])
+def test_a_number_of_characters_that_no_chapter_has_is_not_put_back(count: str) -> None:
+    fields = {"count": ("", count), "name 9": ("", "x"), "world": ("", TEXT)}
+    held = HeldEdit.of_fields(SessionId(new_uuid()), fields)
+    assert held is not None
+    assert held.edit == Tab1Edit(world=TEXT)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", json.dumps({"red": 3, "orange": ["a"], "x": [1, 2]}), '{"pink": ["", "x"]}']
+)
 async def test_a_file_with_anything_else_is_passed_over(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
