@@ -9,7 +9,7 @@ from core.domain.ids import RequestId
 from core.domain.requests.request import BackgroundRequest
 from core.engine.changes.moves import given_up, with_all_tries
 from core.engine.decisions.commands import find_request
-from core.engine.queue.queue_commands import vectors_due
+from core.engine.queue.queue_commands import queued_again, vectors_due
 from core.engine.queue.worker import MAX_SLEEP_SECONDS, Worker
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
@@ -122,7 +122,7 @@ def try_again(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Chang
     request = find_background(snapshot, request_id)
     if request.is_processing:
         raise IllegalCommandError("A model works on it already.")
-    return Changes(session_id=snapshot.session.id, requests=(with_all_tries(request, now),))
+    return queued_again(snapshot, request, now)
 
 
 def another_round(snapshot: Snapshot, clock: Clock) -> Changes | None:

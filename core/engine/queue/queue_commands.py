@@ -61,7 +61,17 @@ def retry_closed(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Ch
         raise IllegalCommandError(OPEN_IT)
     if request.is_processing:
         raise IllegalCommandError(WITH_THE_MODEL)
-    return Changes(session_id=request.session_id, requests=(with_all_tries(request, now),))
+    return queued_again(snapshot, request, now)
+
+
+def queued_again(snapshot: Snapshot, request: BackgroundRequest, now: datetime) -> Changes:
+    """Queue work beside the play again, with all of its tries; of one work all that was refused.
+
+    Now one part of it is refused and the others wait. Earlier programs had each part refused by itself.
+    """
+    refused = [one for one in snapshot.failed(BackgroundRequest) if one.holds_up and one.kind is request.kind]
+    again = refused if request.holds_up else [request]
+    return Changes(session_id=request.session_id, requests=tuple(with_all_tries(one, now) for one in again))
 
 
 def move_up(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:

@@ -9,8 +9,9 @@ import pytest
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, SessionLockedError
 from core.domain.requests.cost import FREE, UnitPrices
-from core.domain.requests.request import RequestState
+from core.domain.requests.request import BackgroundRequest, RequestState
 from core.engine.engine_settings import CallRules
+from core.engine.queue.queue_commands import retry_closed
 from core.engine.services.bank.words import failed_in_words
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestFailed, RequestSettled
@@ -181,6 +182,26 @@ async def test_a_wrong_key_refuses_one_part_and_an_answer_of_no_use_holds_up_non
             await session.keeping.keep(is_on=True)
             await read(session)
             assert await states(session) == expected
+
+
+async def test_a_retry_goes_on_with_all_parts_that_an_earlier_program_had_refused_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = await played(
+        room(answer("bank_scan", fault=Fault.AUTH, times=3), scan(facts=[fact()]), keeps_bank=False)
+    )
+    made.rules = CallRules()
+    async with made.opened() as session:
+        with monkeypatch.context() as earlier:
+            earlier.setattr(BackgroundRequest, "holds_up", False)
+            await session.keeping.keep(is_on=True)
+            await read(session)
+        assert await states(session) == [FAILED, FAILED, FAILED]
+        [first, *_] = await extractions(session)
+        assert len(retry_closed(session.snapshot, first.id, utc_now()).requests) == 3
+        await session.background.retry(first.id)
+        await read(session)
+        assert await states(session) == [DONE, DONE, DONE]
 
 
 async def test_what_reading_costs_is_known_before_and_of_many_parts_some_stand_for_all(
