@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 STARTING = "The database and the models are being started; nothing was changed. Try again in a moment."
 
-NOT_SAVED = "You had begun, and not saved: {}. It is there again where you wrote it."
+NOT_SAVED = "You had begun, and not saved: {}. Your text is there again where you wrote it."
 
 
 class Workspace:
