@@ -239,6 +239,7 @@ def test_a_lorebook_that_is_deleted_takes_what_was_typed_into_it_along(fresh: Ma
     fresh.call("lore", "new", "Sea")
     [line] = fresh.call("lore", "list").stdout.splitlines()
     kept = fresh.data / f"lore-{line.split(chr(9))[-1]}"
+    fresh.data.mkdir(mode=0o700, exist_ok=True)
     kept.write_text("x")
     fresh.call("lore", "archive", "Sea")
     assert fresh.call("lore", "purge", "Sea", "--yes").returncode == 0

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partialmethod
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from storyengine_tui.screens.play.composer.composer import hearers_as_text, read
 from storyengine_tui.screens.play.scene.hearing_view import choice_of, hearers_text, mark_of, narrower
 from storyengine_tui.screens.play.scene.slot_modals import HearersModal
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
+from tests.store.in_memory.memory_calls import MemoryCalls
 from tests.store.in_memory.memory_store import MemoryStore
 from tests.tui.chapters import chapter
 from tests.tui.engine_app import Desktop, opened
@@ -46,18 +48,17 @@ async def test_a_chapter_that_uses_no_audiences_reads_the_story_once_and_says_no
 ) -> None:
     reads: list[str] = []
 
-    def counted(name: str) -> None:
-        method = getattr(MemoryStore, name)
+    async def count(self: object, name: str, read: Any, *arguments: object, **options: object) -> object:
+        reads.append(name)
+        return await read(self, *arguments, **options)
 
-        async def count(self: MemoryStore, *arguments: object, **options: object) -> object:
-            reads.append(name)
-            return await method(self, *arguments, **options)
-
-        monkeypatch.setattr(MemoryStore, name, count)
+    def counted(part: type, *names: str) -> None:
+        for name in names:
+            monkeypatch.setattr(part, name, partialmethod(count, name, getattr(part, name)))
 
     async with at_table(desktop, prompts=1) as table:
-        for name in ("newest_canon", "canon", "memory", "load", "artifacts", "requests"):
-            counted(name)
+        counted(MemoryStore, "newest_canon", "canon", "memory", "load")
+        counted(MemoryCalls, "artifacts", "requests")
         await table.pane.on_session_attached()
         assert reads == ["newest_canon", "canon"], "the store in memory makes the one of the other"
         reads.clear()
