@@ -66,11 +66,8 @@ async def test_a_chapter_that_uses_no_audiences_reads_the_story_once_and_says_no
         assert reads == ["memory"], "the engine needs memory for its first call, and the screen nothing"
         assert [one.agent_id for one in await table.session.reads.artifacts()] == [0, 1, 2]
         # It says nothing about audiences, and offers no key for marks.
-        assert [table.title(area.slot) for area in table.composer] == [
-            r"To 1 Mira",
-            r"To 2 Jonas \[/x]",
-            r"To 3 Agent Yellow",
-        ]
+        titles = [table.title(area.slot) for area in table.composer]
+        assert titles == [r"To 1 Mira", r"To 2 Jonas \[/x]", r"To 3 Agent Yellow"]
         assert "⟨" not in table.transcript.text
         assert not table.pane.query_one("#viewpoint").children
         table.transcript.focus()
