@@ -22,18 +22,18 @@ from core.storage.changes import Changes
 from core.storage.session_store import BrokenRule, Lease, WriterInfo
 from core.storage.snapshot import Snapshot
 from db.bank.bank_store import PostgresBank
-from db.calls import PostgresCalls
-from db.chapters import PostgresChapters
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import LOAD, SAVE, guarded
 from db.library.library_store import PostgresLibrary
+from db.parts.calls import PostgresCalls
+from db.parts.chapters import PostgresChapters
+from db.parts.queue import PostgresQueue
+from db.parts.save_points import PostgresSavePoints
 from db.pool import Pool
-from db.queue import PostgresQueue
 from db.reads import queries as reads
 from db.reads.chapter_lists import last_replies_of, lore_replies_of, story_mark_of
 from db.reads.streamed import LARGE_ROWS, SMALL_ROWS
 from db.rows import mapping
-from db.save_points import PostgresSavePoints
 from db.schema.broken_rules import queries_of_rules
 from db.schema.migrate import upgrade
 from db.tables import NARRATIVE_DRAFT

@@ -18,7 +18,7 @@ from core.engine.services.library.lorebooks import LoreLibrary
 from core.exchange.session_export import ImportRefusedError, from_json
 from core.library.refusal import FileRefusedError
 from core.text.canonical_json import canonical, checksum
-from db.calls import PostgresCalls
+from db.parts.calls import PostgresCalls
 from db.store import PostgresStore
 from tests.core.library.cards.card_samples import V2, text_of
 from tests.engine.library.lore_table import (

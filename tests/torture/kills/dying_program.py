@@ -163,10 +163,10 @@ def install(reaper: Reaper) -> None:
     import db.store
     import db.writes.commit_connection
     import db.writes.writer_lock
-    from db.chapters import PostgresChapters
     from db.embedded.server import EmbeddedServer
-    from db.queue import PostgresQueue
-    from db.save_points import PostgresSavePoints
+    from db.parts.chapters import PostgresChapters
+    from db.parts.queue import PostgresQueue
+    from db.parts.save_points import PostgresSavePoints
     from db.store import PostgresStore
     from db.writes.unstored import UnstoredCommits
 
