@@ -140,9 +140,8 @@ async def test_a_text_that_is_stored_once_the_outage_ends_is_kept_no_longer(
         await until(pilot, lambda: not kept(desktop))
 
 
-async def test_a_text_of_an_outage_is_put_before_what_another_window_stored_since(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def type_then_store(desktop: Desktop, monkeypatch: pytest.MonkeyPatch, stored: str) -> None:
+    """Type in an outage, and let another window store a text in that panel once it is over."""
     desktop.script = SCRIPT
     await desktop.prepare(make_active)
     async with outage(monkeypatch), desktop.window() as (pilot, app):
@@ -152,8 +151,14 @@ async def test_a_text_of_an_outage_is_put_before_what_another_window_stored_sinc
         session_id = snapshot(app).session.id
     async with desktop.engine() as engine:
         session = await engine.open(session_id)
-        await session.edits.save_unsent(Slot.RED, "Wind.")
+        await session.edits.save_unsent(Slot.RED, stored)
         await session.aclose()
+
+
+async def test_a_text_of_an_outage_is_put_before_what_another_window_stored_since(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await type_then_store(desktop, monkeypatch, "Wind.")
     async with desktop.window() as (pilot, app):
         field = await area(pilot, app, "f3", "#prompt-red")
         await until(pilot, lambda: field.text == f"Wind.\n\n{TEXT}")
@@ -211,17 +216,7 @@ async def test_what_is_typed_while_the_database_does_not_answer_is_kept_before_i
 async def test_a_file_of_a_text_that_was_stored_after_all_is_deleted(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desktop.script = SCRIPT
-    await desktop.prepare(make_active)
-    async with outage(monkeypatch), desktop.window() as (pilot, app):
-        await area(pilot, app, "f3", "#prompt-red")
-        await pilot.press(*TEXT)
-        await until(pilot, lambda: any(TEXT in file.read_text() for file in kept(desktop)))
-        session_id = snapshot(app).session.id
-    async with desktop.engine() as engine:
-        session = await engine.open(session_id)
-        await session.edits.save_unsent(Slot.RED, TEXT)
-        await session.aclose()
+    await type_then_store(desktop, monkeypatch, TEXT)
     async with desktop.window() as (pilot, app):
         field = await area(pilot, app, "f3", "#prompt-red")
         await until(pilot, lambda: not kept(desktop))
