@@ -132,13 +132,15 @@ class MemoryDigester:
         """Return memory in at most `budget` tokens, or, where that cannot be, as small as it gets.
 
         Between two blocks each digest is made once. Blocks are compared, which for the same objects takes
-        no time: two characters may hold different ones of the same number and end.
+        no time: two characters may hold different ones of the same number and end. So the objects that came
+        last are kept: a chapter that is opened again has others, which would be compared for each input.
         """
         blocks = tuple(blocks)
-        found = (one for one in self._made if one[0] == budget and one[1] == blocks)
-        known = next(found, None) or (budget, blocks, self._digest(blocks, budget))
-        self._made = [known, *(one for one in self._made if one is not known)][:DIGESTS_KEPT]
-        return known[-1]
+        made = self._made  # read once: another thread may replace it
+        known = next((one for one in made if one[0] == budget and one[1] == blocks), None)
+        digest = self._digest(blocks, budget) if known is None else known[-1]
+        self._made = [(budget, blocks, digest), *(one for one in made if one is not known)][:DIGESTS_KEPT]
+        return digest
 
     def _digest(self, blocks: Sequence[MemoryBlock], budget: int) -> Digest:
         compact = [self.compact(block) for block in blocks]

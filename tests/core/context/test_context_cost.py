@@ -1,7 +1,8 @@
 """What it costs to build a context."""
 
+import copy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from core.agents.context_builder import ContextBuilder
@@ -9,6 +10,7 @@ from core.config.models.model_config import PromptStyle
 from core.domain.agent_role import AgentRole
 from core.domain.slot import Slot
 from core.domain.story.event import ALWAYS, CONTEXT
+from core.domain.story.memory import MemoryBlock
 from tests.core.values.sessions import choices, known, memory, play, session
 
 
@@ -60,6 +62,19 @@ def test_an_input_that_is_asked_for_twice_in_a_row_is_built_once() -> None:
     again = build.character(known(mine, blocks, recent), "What now?")
     assert again == first
     assert other.character(known(mine, blocks, recent), "What now?") != again
+
+
+def test_only_the_first_input_of_a_chapter_that_is_opened_again_compares_its_memory() -> None:
+    """Its blocks are equal to those of before, but other objects, each of which takes time to compare."""
+    blocks, mine, recent = memory(100), session(prompts=703, boundary=700), play(694, 703)
+
+    def work(opened_again: Sequence[MemoryBlock]) -> int:
+        build = ContextBuilder(choices(48_000, PromptStyle.FULL))
+        build.character(known(mine, blocks, recent), "What now?")
+        build.character(known(mine, opened_again, recent), "And then?")
+        return calls_of(lambda: build.character(known(mine, opened_again, recent), "And now?"))
+
+    assert work(copy.deepcopy(blocks)) - work(blocks) < len(blocks)
 
 
 def test_each_line_that_is_always_sent_costs_as_much_as_the_one_before() -> None:
