@@ -142,8 +142,8 @@ class PlayView:
 
     @property
     def partial(self) -> ReplyRequest | None:
-        """The oldest prompt without a reply, if the reply was stopped, or had begun when it failed."""
-        return next(iter(self.failed_replies), None) if self.is_stopped or self.has_partial else None
+        """The oldest prompt without a reply, if its reply had begun when it was stopped or failed."""
+        return next(iter(self.failed_replies), None) if self.has_partial else None
 
 
 def play_view(

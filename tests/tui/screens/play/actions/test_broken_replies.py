@@ -77,6 +77,20 @@ async def test_the_end_says_nothing_of_a_reply_that_was_stopped_before_its_first
         assert "What came of the reply" not in text
 
 
+async def test_a_reply_that_was_stopped_before_its_first_word_is_not_offered_to_be_kept(
+    desktop: Desktop,
+) -> None:
+    slow = Entry(match=ScriptMatch(schema="text"), text="I see.", first_token=3600.0)
+    desktop.script = Script(reply=(slow,))
+    async with at_table(desktop) as table:
+        await table.send("Who is there?")
+        await table.until(lambda: table.pane.view is not None and table.pane.view.running is not None)
+        await table.pilot.press("escape")
+        await table.until(table.banner)
+        assert offered(table) == ["retry", "edit"]
+        assert not table.pane.check_action("keep_partial", ())
+
+
 async def test_a_take_gives_up_a_reply_that_failed_before_its_first_word_unasked(desktop: Desktop) -> None:
     fault = Entry(match=ScriptMatch(schema="text", last="Who"), fault=Fault.SERVER_ERROR)
     desktop.script = Script(reply=(fault, Entry(match=ScriptMatch(schema="text"), text="Yes.")))
