@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 STARTING = "The database and the models are being started; nothing was changed. Try again in a moment."
 
-NOT_SAVED = "You had begun, and not saved: {}. Your text is there again where you wrote it."
+NOT_SAVED = "Not saved yet: {}. What you typed is there when you open it again."
 
 
 class Workspace:
@@ -148,7 +148,7 @@ class Workspace:
         """Say what the GM had begun in a dialog when the program was killed."""
         begun = KeptText.begun_since(session.id, self.paths.data, last_file(self.paths))
         if begun and not session.is_read_only:
-            self._chapter.notify(NOT_SAVED.format(" and ".join(begun)), markup=False)
+            self._chapter.notify(NOT_SAVED.format(", ".join(begun)), markup=False)
 
     def remember(self) -> None:
         """Write down which session and which panel the next start opens."""

@@ -24,6 +24,7 @@ BEGUN: Final = {
     "block": "an edited block of memory",
     "item": "an item of the memory bank",
     "secret": "a secret",
+    "note": "a note for the help with a text",
     "shorten": "a shortened text of the library",
 }
 """Contents of the files of dialogs, by the beginnings of their names."""

@@ -83,13 +83,17 @@ async def test_a_prompt_that_waited_and_was_being_edited_is_in_its_panel_as_it_w
     assert not kept.file.exists()
 
 
+_BEGUN = "a line, a note for the help with a text, a corrected reply"
+
+
 async def test_it_is_told_once_after_a_kill_what_was_begun_in_a_dialog(desktop: Desktop) -> None:
     async with desktop.window(make_active) as (_, app):
         assert app.session is not None
-        files = [KeptText.of(what, app.session.id, desktop.paths.data) for what in ("line", "reply.1.1.1")]
+        names = ("line", "note.world.0", "reply.1.1.1")
+        files = [KeptText.of(what, app.session.id, desktop.paths.data) for what in names]
     for file in files:
         file.keep("The lamp")
-    for told in ([NOT_SAVED.format("a line and a corrected reply")], []):
+    for told in ([NOT_SAVED.format(_BEGUN)], []):
         async with desktop.window() as (pilot, app):
             await until(pilot, lambda: app.chapter.active_tab == "play")
             assert [one.message for one in app._notifications] == told
