@@ -212,7 +212,7 @@ _ACTIONS: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {
         ("reroll_with", "Re-roll with another model", "Write it again with a model that you name"),
         ("continue_reply", "Continue the reply", "Go on where the newest reply ends"),
         ("correct_reply", "Correct the reply", "Write the newest reply as it should be"),
-        ("keep_partial", "Keep the stopped reply", "Let what came of it be the reply"),
+        ("keep_partial", "Keep the stopped reply", "Use the text that arrived as the reply"),
         ("undo", "Undo the newest prompt", "Take it back; its text returns to its panel, to edit and send"),
         ("redo", "Redo the prompt", "Bring back the prompt that was undone last"),
         ("branch", "Branch", "Begin a new chapter with this one up to a prompt"),

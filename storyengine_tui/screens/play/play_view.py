@@ -327,7 +327,7 @@ def ending_consequences(
 def still_to_keep(session: Session, broken_off: Sequence[ReplyRequest]) -> str:
     """Return what is no longer possible after a command that gives up replies that broke off."""
     names = " and ".join(dict.fromkeys(session.name_of(one.slot) for one in broken_off))
-    return f"What came of the reply of {names} can be kept before, but not after it."
+    return f"The unfinished reply of {names} can be kept now, but not afterwards."
 
 
 def _short(name: str, length: int) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ANOTHER_REPLY: Final = (
     "The newest reply is another one now; nothing was changed. Copy your text, and correct that one instead."
 )
-GIVEN_UP: Final = "What came of the reply of {} is not kept as a reply; F7 has it."
+GIVEN_UP: Final = "The unfinished reply of {} was not kept as a reply; F7 has its text."
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ async def test_a_take_of_an_earlier_prompt_asks_first_where_it_gives_up_what_cam
         assert table.snapshot.failed(ReplyRequest) == (failed,)
         await table.pane.run_action("end_chapter")
         await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
-        assert "What came of the reply" in str(table.app.screen.query(".confirm--text").first().render())
+        assert "The unfinished reply of" in str(table.app.screen.query(".confirm--text").first().render())
         await table.pilot.press("escape")
         await table.choose("f9", ConfirmModal, "tab", "enter")
         await table.until(lambda: table.snapshot.take_count(1) == 2 and not table.is_streaming)
@@ -74,7 +74,7 @@ async def test_the_end_says_nothing_of_a_reply_that_was_stopped_before_its_first
         await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
         text = str(table.app.screen.query(".confirm--text").first().render())
         assert "Text that is not sent yet stays where it is" in text
-        assert "What came of the reply" not in text
+        assert "The unfinished reply of" not in text
 
 
 async def test_a_reply_that_was_stopped_before_its_first_word_is_not_offered_to_be_kept(
@@ -135,7 +135,7 @@ async def test_undo_and_redo_ask_first_where_they_give_up_what_came_of_a_take(
         before = table.stored.prompt_index
         await table.pane.run_action(action)
         await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
-        assert "What came of the reply" in str(table.app.screen.query(".confirm--text").first().render())
+        assert "The unfinished reply of" in str(table.app.screen.query(".confirm--text").first().render())
         await table.pilot.press("escape")
         await table.until(lambda: not isinstance(table.app.screen, ConfirmModal))
         assert (table.snapshot.failed(ReplyRequest), table.stored.prompt_index) == ((failed,), before)
