@@ -18,7 +18,7 @@ from statistics import median
 
 from bench.canon.measure import Questioner, Times, Way, embed_items, opened
 from bench.canon.report import DENSE, LONG, SHORT, SPARSE, Figures, print_figures, print_goals
-from bench.canon.story import MOST_IN_A_PROMPT, Story, write_next, write_story
+from bench.canon.story import MOST_IN_A_PROMPT, Planted, Story, write_next, write_story
 from core.agents.context_builder import ContextBuilder
 from core.config.files.paths import Paths
 from core.config.models.assignments import choose_models
@@ -28,6 +28,7 @@ from core.domain.clock import utc_now
 from core.domain.ids import BookId, new_uuid
 from core.library.book import Book
 from core.providers.embedding.local import LocalEmbedder
+from core.storage.snapshot import Snapshot
 from db.embedded.server import EmbeddedServer
 from db.store import PostgresStore, open_store
 
@@ -40,12 +41,19 @@ FEW = 700
 
 async def _store(store: PostgresStore, embedder: LocalEmbedder, story: Story) -> float:
     await store.chapters.create(story.changes)
-    seconds = await embed_items(store, embedder, story.items)
-    # A window that plays the chapter has it in the database alone: its objects are not to be searched for
-    # garbage while inputs are made.
+    return await embed_items(store, embedder, story.items)
+
+
+async def _opened(store: PostgresStore, story: Story) -> tuple[Snapshot, Sequence[Planted]]:
+    """Return a chapter as a window has it that plays it, and what is asked about.
+
+    Such a window looks for garbage among new objects alone (`storyengine_tui.shell.garbage`), and has the
+    story in the database: neither the chapter nor the story that was written is looked through.
+    """
+    snapshot = await opened(store, story.changes.session_id)
     gc.collect()
     gc.freeze()
-    return seconds
+    return snapshot, story.planted
 
 
 async def _store_next(store: PostgresStore, embedder: LocalEmbedder, first: Story, following: Story) -> None:
@@ -82,17 +90,15 @@ async def measure(
         _say(f"{prompts:,} prompts, {len(long.items):,} items, {len(long.planted)} questions …")
         seconds = await _store(store, embedder, long)
         secrets = [item.text for item in long.items if not item.label.is_everyone]
-        results = await questioner.ask(await opened(store, long.changes.session_id), long.planted, secrets)
+        results = await questioner.ask(*await _opened(store, long), secrets)
         _say("the same with the bundled model's window …")
         frugal = Questioner(store, ContextBuilder(small), embedder)
-        asked = await opened(store, long.changes.session_id)
-        in_small = await frugal.ask(asked, long.planted, secrets, (Way.BOTH,))
+        in_small = await frugal.ask(*await _opened(store, long), secrets, (Way.BOTH,))
         following = write_next(long)
         await _store_next(store, embedder, long, following)
         secrets += [item.text for item in following.items if not item.label.is_everyone]
         _say("the next chapter of the book …")
-        asked = await opened(store, following.changes.session_id)
-        in_book = await questioner.ask(asked, following.planted, secrets)
+        in_book = await questioner.ask(*await _opened(store, following), secrets)
         in_turns: Times = {}
         if compares:
             _say("chapters with fewer prompts, with fewer items, and with fewer of both …")
@@ -102,10 +108,7 @@ async def measure(
                 chapters[name] = write_story(seed + number, length, size, questions, most)
                 await _store(store, embedder, chapters[name])
             in_turns = await questioner.ask_in_turns(
-                {
-                    name: (await opened(store, story.changes.session_id), story.planted)
-                    for name, story in chapters.items()
-                }
+                {name: await _opened(store, story) for name, story in chapters.items()}
             )
     finally:
         await embedder.aclose()
@@ -161,4 +164,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    # As the app, which looks through old objects in pauses alone.
+    gc.set_threshold(*gc.get_threshold()[:2], 2**31 - 1)
     sys.exit(main())
