@@ -21,6 +21,7 @@ from core.domain.requests.cost import LOCAL, PROVIDER, YOURS, Cost, UnitPrices
 from core.domain.requests.request import Request, Usage
 from core.engine.kinds.test_call import new_test_call
 from core.gateway.cancellation import Cancellation
+from core.gateway.model_call import ModelCall
 from core.gateway.model_gateway import CallResult, ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
 from core.ledger.prices import PriceBook, Quote
@@ -90,7 +91,7 @@ def asked(session_id: SessionId = SESSION_ID) -> Request:
 
 
 async def call(way: ModelGateway, request: Request | None = None, number: int = 1) -> CallResult:
-    return await way.call(CONTEXT, CHOICE, request or asked(), number, Cancellation(), lambda _: None)
+    return await way.call(ModelCall(CONTEXT, CHOICE, request or asked(), number), Cancellation())
 
 
 def cost_of(result: CallResult) -> Cost | None:
@@ -195,7 +196,7 @@ async def test_a_call_that_is_stopped_while_it_waits_for_its_turn_costs_nothing(
     monkeypatch.setattr(f"core.gateway.{where}", wait)
     model, cancellation = service(), Cancellation()
     way = gateway(model, tmp_path, prices=prices)
-    stopped = asyncio.create_task(way.call(CONTEXT, CHOICE, asked(), 1, cancellation, lambda _: None))
+    stopped = asyncio.create_task(way.call(ModelCall(CONTEXT, CHOICE, asked(), 1), cancellation))
     await waits.wait()
     cancellation.request()
     [artifact] = (await stopped).call_records.artifacts
@@ -274,7 +275,7 @@ async def test_two_calls_at_once_cannot_pass_a_ceiling_together(tmp_path: Path) 
     slow = service(TextDelta("I "), 60.0, answer())
     way = gateway(slow, tmp_path, ceilings=Ceilings(day=FORECAST + SPENT))
     cancellation = Cancellation()
-    first = asyncio.create_task(way.call(CONTEXT, CHOICE, asked(), 1, cancellation, lambda _: None))
+    first = asyncio.create_task(way.call(ModelCall(CONTEXT, CHOICE, asked(), 1), cancellation))
     await slow.sleeps.wait()
     second = await call(way, asked(SessionId(new_uuid())))
     cancellation.request()
@@ -376,7 +377,7 @@ async def test_another_call_changes_nothing_of_what_the_gm_is_asked_about_a_ceil
     cheap, dear = CHOICE.max_output_tokens // 2, CHOICE.max_output_tokens * 2
     choice_of_it = replace(CHOICE, max_output_tokens=cheap if "admitted" in other else dear)
     request = beside_the_play() if "beside" in other else asked()
-    made = await way.call(CONTEXT, choice_of_it, request, 1, Cancellation(), lambda _: None)
+    made = await way.call(ModelCall(CONTEXT, choice_of_it, request, 1), Cancellation())
     assert (made.error is None) is ("admitted" in other)
     assert reached is not None
     assert guard.reached(SESSION_ID) == reached
