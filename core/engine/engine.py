@@ -32,6 +32,7 @@ from core.engine.session.money import ReadingForecast, forecast_of_reading
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
+from core.gateway.cashier import Cashier
 from core.gateway.embedding_service import EmbeddingPlan, EmbeddingService
 from core.gateway.lanes import Lanes
 from core.gateway.model_gateway import ModelGateway
@@ -76,8 +77,7 @@ class Engine(SessionCatalog):
             rules.consent,
             clock,
             lanes=lanes,
-            prices=rules.prices,
-            ceilings=self._guard,
+            cashier=Cashier(rules.prices, self._guard, clock),
             rates=store.queue,
         )
         self.embeddings = EmbeddingService(self._gateway, embedding, clock)

@@ -30,8 +30,6 @@ from core.gateway.lanes import Lane, Lanes, said_of
 from core.gateway.model_call import ModelCall, input_hash
 from core.gateway.places import LanePlace
 from core.gateway.rates import RateLimiter
-from core.ledger.ceilings import CeilingGuard
-from core.ledger.prices import PriceBook
 from core.providers.answer import behind_thought
 from core.providers.base import Completion, Provider, ProviderError
 from core.storage.queue_store import SharedRates
@@ -63,7 +61,7 @@ class ModelGateway:
     """Calls the provider of an agent's account where it may be called, and makes an artifact of every call.
 
     `provider` is that of the profile's own account, `lanes` are the ways to the others by name. Without
-    `consent`, nothing is sent to a provider that is not on this machine.
+    `consent`, nothing is sent to a provider that is not on this machine; without `cashier`, no cost is known.
     """
 
     def __init__(
@@ -74,8 +72,7 @@ class ModelGateway:
         clock: Clock,
         *,
         lanes: Lanes | None = None,
-        prices: PriceBook | None = None,
-        ceilings: CeilingGuard | None = None,
+        cashier: Cashier | None = None,
         rates: SharedRates | None = None,
     ) -> None:
         self.choices = choices
@@ -83,7 +80,7 @@ class ModelGateway:
         self._consent = consent
         self._limiter = RateLimiter(choices, rates)
         self._clock = clock
-        self.cashier = Cashier(prices, ceilings, clock)
+        self.cashier = cashier or Cashier(None, None, clock)
 
     def is_local(self, choice: ModelConfig) -> bool:
         """Whether the model runs on this machine, in the program's own server."""
