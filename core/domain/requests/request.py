@@ -195,7 +195,8 @@ class BackgroundRequest(RequestBase):
     kind: RequestKind
     slot: Slot | None = None
     text: str = ""
-    """The payload of the work, in a format of its kind."""
+    """The payload in the form of its kind: of assist an `AssistRequest`, of gaps and ceremony a `Work`, of
+    an afterthought its `Pause`, of a heartbeat the last prompt that was answered, of an extraction events."""
     prompts: PromptRange | None = None
     model: str = ""
     audience: Audience = EVERYONE
