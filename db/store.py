@@ -64,7 +64,7 @@ async def open_store(url: str, unstored: Path | None = None) -> "PostgresStore":
 class PostgresStore:
     """Sessions in PostgreSQL. Safe to use from many tasks of one event loop."""
 
-    def __init__(self, url: URL, engine: AsyncEngine, unstored: Path | None = None) -> None:
+    def __init__(self, url: URL, engine: AsyncEngine, unstored: Path | None) -> None:
         self._url: Final = url
         self._database: Final = Transactions(Pool(engine))
         self._commit_connection: Final = CommitConnection(url)

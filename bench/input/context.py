@@ -28,7 +28,7 @@ from core.domain.agent_role import AgentRole
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.cast import Cast
 from core.domain.slot import Slot
-from core.gateway.model_gateway import model_request
+from core.gateway.model_call import model_request
 from core.providers.local.provider import LocalProvider
 from core.storage.snapshot import recent_from
 

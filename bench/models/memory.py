@@ -32,7 +32,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.exchange.scripts.chapter_script import ChapterScript, load_chapter_script
-from core.gateway.model_gateway import model_request
+from core.gateway.model_call import model_request
 from core.providers.base import Completion, Provider, TextDelta
 from core.providers.factory import make_provider
 

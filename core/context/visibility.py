@@ -19,7 +19,6 @@ from core.domain.session.carry_over import NOTHING_CARRIED, CarriedLine, CarryOv
 from core.domain.session.cast import Character
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.domain.story.context_status import place_of
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.domain.story.secret import Reveal, Secret, label_of
@@ -194,7 +193,7 @@ def _quotes(quotes: Sequence[Item], events: KnownEvents) -> KnownItems:
     """
     if not quotes:
         return KnownItems(())
-    places = {place_of(event) for event in events}
+    places = {event.log_place for event in events}
     proved = ((one, tuple(proof for proof in one.evidence if proof.place in places)) for one in quotes)
     return KnownItems(tuple(replace(one, evidence=proofs) for one, proofs in proved if proofs))
 

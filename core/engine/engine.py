@@ -18,29 +18,21 @@ from core.engine.decisions import commands
 from core.engine.engine_settings import CallRules, PlaySettings
 from core.engine.kinds.bank.requests import is_extraction
 from core.engine.kinds.base import input_of
-from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.control import QueueControl, QueueSwitch
-from core.engine.queue.jobs import JobFactory
 from core.engine.queue.queue_commands import request_for_vectors
-from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BY_WORDS_ALONE, BankReader
 from core.engine.recall.search import Searched, search
 from core.engine.recall.texts import KeptTexts
 from core.engine.scene.scene_commands import due_reveals
 from core.engine.services.bank.keeping import keep_bank, material
-from core.engine.services.save_points.auto_save import AutoSaver
-from core.engine.services.speaking.afterthoughts import Afterthoughts
-from core.engine.services.speaking.heartbeats import Heartbeats
-from core.engine.session.assist import Assist
-from core.engine.session.cast_work import CastWork
-from core.engine.session.condenser import Condenser
-from core.engine.session.money import Money, ReadingForecast, forecast_of_reading
+from core.engine.session.engine_parts import EngineParts
+from core.engine.session.money import ReadingForecast, forecast_of_reading
 from core.engine.session.session_handle import SessionHandle
-from core.engine.session.vectors import MissingVectors
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
+from core.gateway.cashier import Cashier
 from core.gateway.embedding_service import EmbeddingPlan, EmbeddingService
 from core.gateway.lanes import Lanes
 from core.gateway.model_gateway import ModelGateway
@@ -71,13 +63,12 @@ class Engine(SessionCatalog):
         clock: Clock = utc_now,
     ) -> None:
         super().__init__(store, choices, label=label, clock=clock)
-        rules, self._play = rules or CallRules(), play or PlaySettings()
-        self._switch = QueueSwitch()
+        rules, switch = rules or CallRules(), QueueSwitch()
         self._bank = BankReader(store.bank, most_items=self._most_recalled, fades_at=self._fades_at)
         self._lanes = lanes or {}
         for name, lane in self._lanes.items():
             lane.share(name, store.queue)
-        self.queue = QueueControl(store.queue, self._switch, choices, clock, self.closed, self._wake_lane)
+        self.queue = QueueControl(store.queue, switch, choices, clock, self.closed, self._wake_lane)
         limits, tell = rules.ceilings, store.calls.tell_open_costs
         self._guard = CeilingGuard(limits, store.calls.spent, clock, tell) if limits else None
         self._gateway = ModelGateway(
@@ -86,11 +77,19 @@ class Engine(SessionCatalog):
             rules.consent,
             clock,
             lanes=lanes,
-            prices=rules.prices,
-            ceilings=self._guard,
+            cashier=Cashier(rules.prices, self._guard, clock),
             rates=store.queue,
         )
         self.embeddings = EmbeddingService(self._gateway, embedding, clock)
+        self._parts = EngineParts(
+            gateway=self._gateway,
+            embeddings=self.embeddings,
+            bank=self._bank,
+            save_points=self.save_points,
+            switch=switch,
+            guard=self._guard,
+            play=play or PlaySettings(),
+        )
 
     async def open(self, session_id: SessionId) -> SessionHandle:
         """Open a session for writing, or read-only when another window is the writer."""
@@ -131,29 +130,8 @@ class Engine(SessionCatalog):
             lease=None if isinstance(acquired, WriterInfo) else acquired,
             holder=acquired if isinstance(acquired, WriterInfo) else None,
         )
-        if self._guard is not None:
-            writer.on_calls_stored = self._guard.forget_stored
-        builder = ContextBuilder(self.choices)
-        jobs = JobFactory(self._store, self._gateway, builder, writer.apply_paid, self._bank, self.embeddings)
-        play = self._play
-        parts = (writer, jobs, play.backoffs, self._switch)
-        worker, background = RequestWorker(*parts), BackgroundWorker(*parts)
-        opened = SessionHandle(
-            writer,
-            builder,
-            worker,
-            background,
-            AutoSaver(writer, self.save_points),
-            Condenser(writer, background, builder, self.choices.condensing),
-            afterthoughts=Afterthoughts(writer, background, play.afterthoughts, play.idle_clock),
-            heartbeats=Heartbeats(writer, background, play.hints),
-            money=Money(writer, builder, self._gateway, self._guard, self._bank, background.spend_more),
-            assist=Assist(writer, background, self._gateway),
-            cast_work=CastWork(writer, background, self._gateway),
-            fades_at=self._fades_at,
-            vectors=MissingVectors(writer, background, self.embeddings),
-        )
-        chapter = ChapterQueue(writer, opened.cancel, opened.retry, background.put_back)
+        opened = SessionHandle(writer, self._parts)
+        chapter = ChapterQueue(writer, opened.cancel, opened.retry, opened.background.put_back)
         self.queue.add(chapter)
         opened.on_closed = partial(self.queue.remove, chapter)
         return opened

@@ -9,10 +9,11 @@ from hashlib import sha256
 from typing import Final
 
 from core.config.models.accounts import labelled
+from core.config.models.embedding import EmbeddingChoice
 from core.context.tokens import estimate_tokens
 from core.domain.bank.recall import Vector
 from core.domain.errors import StoryEngineError
-from core.domain.ids import ArtifactId
+from core.domain.ids import ArtifactId, new_uuid
 from core.domain.requests.request import NO_TOKENS, Artifact, Content, Request, Usage
 from core.gateway.call_records import CallRecords, agent_of
 from core.gateway.cashier import Cashier, PlannedCall
@@ -25,32 +26,6 @@ EMBEDDING_VERSION: Final = "embedding@1"
 """The prompt version in artifacts of calls that make vectors, which have no prompt."""
 _PART: Final = "TEXTS"
 """The name of the only part of such an input."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddingCall:
-    """One call: which texts, for which request, and as which call of its attempt."""
-
-    account: str
-    model: str
-    """As its account knows it; empty for one that has only one."""
-    embedder: Embedder
-    texts: tuple[str, ...]
-    request: Request
-    number: int
-
-    @property
-    def planned(self) -> PlannedCall:
-        """Return what the call may cost; a vector is no token of output."""
-        tokens = sum(map(estimate_tokens, self.texts))
-        return PlannedCall(
-            account=self.account,
-            model=self.model or self.embedder.model,
-            address=self.embedder.base_url,
-            tokens=tokens,
-            max_input_tokens=tokens,
-            max_output_tokens=0,
-        )
 
 
 @dataclass(slots=True)
@@ -83,22 +58,55 @@ class EmbeddingProgress:
         return Usage(input_tokens=sum(counts), output_tokens=0) if is_known else Usage()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingCall:
+    """One call: which texts, for which request, as which call of its attempt, and its results so far."""
+
+    choice: EmbeddingChoice
+    embedder: Embedder
+    texts: tuple[str, ...]
+    request: Request
+    number: int
+    is_query: bool
+    """Whether an input waits for it."""
+    id: ArtifactId = field(default_factory=lambda: ArtifactId(new_uuid()))
+    progress: EmbeddingProgress = field(default_factory=EmbeddingProgress)
+
+    @property
+    def account(self) -> str:
+        """The name of the account that makes the vectors."""
+        return self.choice.account.name
+
+    @property
+    def is_to_service(self) -> bool:
+        """Whether a service makes the vectors, and no model of the program's own."""
+        return self.choice.account.provider == "openai"
+
+    @property
+    def planned(self) -> PlannedCall:
+        """Return what the call may cost; a vector is no token of output."""
+        tokens = sum(map(estimate_tokens, self.texts))
+        return PlannedCall(
+            account=self.account,
+            model=self.choice.model or self.embedder.model,
+            address=self.embedder.base_url,
+            tokens=tokens,
+            max_input_tokens=tokens,
+            max_output_tokens=0,
+        )
+
+
 async def records_of(
-    call: EmbeddingCall,
-    progress: EmbeddingProgress,
-    id: ArtifactId,
-    error: StoryEngineError | None,
-    total_ms: int,
-    cashier: Cashier,
-    now: datetime,
+    call: EmbeddingCall, error: StoryEngineError | None, total_ms: int, cashier: Cashier, now: datetime
 ) -> CallRecords:
     """Return the artifact of a call that has ended, with its cost, and what it refers to."""
+    progress = call.progress
     listing = Content.of("\n".join(sha256(text.encode("utf-8")).hexdigest() for text in call.texts))
     manifest = Content.of(json.dumps([["user", _PART, listing.hash]], separators=(",", ":")))
     output = Content.of(described(progress.vectors)) if error is None else None
     planned, answered = call.planned, progress.answered or call.planned.model
     artifact = Artifact(
-        id=id,
+        id=call.id,
         session_id=call.request.session_id,
         request_id=call.request.id,
         attempt=call.request.attempts,

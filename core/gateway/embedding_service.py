@@ -16,13 +16,12 @@ from core.config.models.embedding import EmbeddingChoice
 from core.domain.bank.recall import Vector
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.ids import ArtifactId, new_uuid
 from core.domain.requests.request import Request
 from core.domain.requests.retry_policy import NEEDS_THE_GM
 from core.gateway.call_records import CallRecords
 from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import PlannedCall
-from core.gateway.embedding_records import EmbeddingCall, EmbeddingProgress, records_of
+from core.gateway.embedding_records import EmbeddingCall, records_of
 from core.gateway.model_gateway import ModelGateway, error_of
 from core.gateway.places import LanePlace
 from core.gateway.rates import MinuteLimit
@@ -124,8 +123,8 @@ class EmbeddingService:
         if now < self._rests_until:
             return Embedded(error=ProviderError(ErrorCode.LLM_SERVER_ERROR))
         texts = texts_of_query(text)
-        call = self._call(self._plan, texts.every, request, number)
-        made = await self._embed(self._plan, call, Cancellation(), is_query=True)
+        call = self._call(self._plan, texts.every, request, number, is_query=True)
+        made = await self._embed(call, Cancellation())
         is_whole = len(made.vectors) == len(texts.every)
         made = replace(made, vectors=texts.meaning(made.vectors) if is_whole else ())
         if made.vectors:
@@ -147,8 +146,8 @@ class EmbeddingService:
         """
         if self._plan is None or not texts:
             return Embedded()
-        call = self._call(self._plan, tuple(texts), request, number)
-        return await self._embed(self._plan, call, cancellation or Cancellation(), is_query=False)
+        call = self._call(self._plan, tuple(texts), request, number, is_query=False)
+        return await self._embed(call, cancellation or Cancellation())
 
     async def aclose(self) -> None:
         """Release what makes vectors."""
@@ -164,69 +163,54 @@ class EmbeddingService:
         return self._made
 
     def _call(
-        self, plan: EmbeddingPlan, texts: tuple[str, ...], request: Request, number: int
+        self, plan: EmbeddingPlan, texts: tuple[str, ...], request: Request, number: int, *, is_query: bool
     ) -> EmbeddingCall:
         return EmbeddingCall(
-            account=plan.choice.account.name,
-            model=plan.choice.model,
+            choice=plan.choice,
             embedder=self._embedder(plan),
             texts=texts,
             request=request,
             number=number,
+            is_query=is_query,
         )
 
-    async def _embed(
-        self, plan: EmbeddingPlan, call: EmbeddingCall, cancellation: Cancellation, *, is_query: bool
-    ) -> Embedded:
-        progress, id = EmbeddingProgress(), ArtifactId(new_uuid())
+    async def _embed(self, call: EmbeddingCall, cancellation: Cancellation) -> Embedded:
+        progress, cashier = call.progress, self._gateway.cashier
         began = asyncio.get_running_loop().time()
-        turn = self._turn(plan, call, cancellation, is_query=is_query)
-        task = asyncio.create_task(self._consume(plan, call, progress, id, turn, is_query=is_query))
-        error = await error_of(task, call.account, cancellation, partial(self._gateway.cashier.forget, id))
+        task = asyncio.create_task(self._consume(call, self._turn(call, cancellation)))
+        error = await error_of(task, call.account, cancellation, partial(cashier.forget, call.id))
         was_asked = (
-            progress.is_sent if is_query else progress.is_with_provider or not cancellation.is_put_back
+            progress.is_sent if call.is_query else progress.is_with_provider or not cancellation.is_put_back
         )
         if error is not None and not was_asked:
-            self._gateway.cashier.forget(id)
+            cashier.forget(call.id)
             return Embedded(error=error)
         total = round((asyncio.get_running_loop().time() - began) * 1000)
-        cashier, now = self._gateway.cashier, self._clock()
-        records = await records_of(call, progress, id, error, total, cashier, now)
+        records = await records_of(call, error, total, cashier, self._clock())
         return Embedded(tuple(progress.vectors), error, records)
 
-    async def _consume(
-        self,
-        plan: EmbeddingPlan,
-        call: EmbeddingCall,
-        progress: EmbeddingProgress,
-        id: ArtifactId,
-        turn: AbstractAsyncContextManager[None],
-        *,
-        is_query: bool,
-    ) -> None:
-        embedder = call.embedder
-        async with asyncio.timeout(QUERY_SECONDS if is_query else None):
+    async def _consume(self, call: EmbeddingCall, turn: AbstractAsyncContextManager[None]) -> None:
+        embedder, progress = call.embedder, call.progress
+        async with asyncio.timeout(QUERY_SECONDS if call.is_query else None):
             self._gateway.require_consent(embedder.base_url)
             await self._start(embedder)
-            await self._gateway.cashier.admit(call.planned, _nothing_follows, call.request, id)
+            await self._gateway.cashier.admit(call.planned, _nothing_follows, call.request, call.id)
             progress.is_sent = True
-            if _is_service(plan):
+            if call.is_to_service:
                 is_background = call.request.spec.is_background
                 await self._limit.wait(CALLS_PER_MINUTE, is_background=is_background)
             async with turn:
-                for texts in _pieces(call.texts, plan.choice.batch, embedder.most_characters):
+                for texts in _pieces(call.texts, call.choice.batch, embedder.most_characters):
                     self._gateway.require_consent(embedder.base_url)  # may be withdrawn meanwhile
                     progress.is_with_provider = True
                     progress.add(await embedder.embed(texts, CALL_SECONDS))
 
-    def _turn(
-        self, plan: EmbeddingPlan, call: EmbeddingCall, cancellation: Cancellation, *, is_query: bool
-    ) -> AbstractAsyncContextManager[None]:
+    def _turn(self, call: EmbeddingCall, cancellation: Cancellation) -> AbstractAsyncContextManager[None]:
         """Return the turn of a call.
 
         A query to the bundled model takes none: it comes in between the texts of a batch.
         """
-        if is_query and not _is_service(plan):
+        if call.is_query and not call.is_to_service:
             return nullcontext()
         yields = partial(cancellation.request, is_put_back=True) if call.request.spec.is_background else None
         lane = self._gateway.lane_of(call.account)
@@ -262,10 +246,6 @@ def stored_name(embedder: Embedder) -> str:
     It changes with the text that is embedded of an item: vectors made of another text are made again.
     """
     return f"{embedder.model}, text, name and its parts"
-
-
-def _is_service(plan: EmbeddingPlan) -> bool:
-    return plan.choice.account.provider == "openai"
 
 
 def _look_at(done: asyncio.Task[None]) -> None:

@@ -5,10 +5,9 @@ minute. Calls for vectors take the same steps in `core.gateway.embedding_service
 """
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 
@@ -21,22 +20,20 @@ from core.config.models.model_config import ModelConfig
 from core.domain.agent_role import AgentRole
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.ids import ArtifactId, new_uuid
 from core.domain.requests.cost import FREE
-from core.domain.requests.request import NO_TOKENS, Artifact, Content, Request, Usage
+from core.domain.requests.request import NO_TOKENS, Artifact, Content, Usage
 from core.domain.session.profile import Profiles
 from core.gateway.call_records import CallRecords, failure_of, input_contents
 from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import Cashier, Following, PlannedCall, nothing_follows
 from core.gateway.lanes import Lane, Lanes, said_of
+from core.gateway.model_call import ModelCall, input_hash
 from core.gateway.places import LanePlace
 from core.gateway.rates import RateLimiter
-from core.ledger.ceilings import CeilingGuard
-from core.ledger.prices import PriceBook
 from core.providers.answer import behind_thought
-from core.providers.base import Completion, ModelRequest, Provider, ProviderError, TextDelta
+from core.providers.base import Completion, Provider, ProviderError
 from core.storage.queue_store import SharedRates
-from core.text.cleaning import StreamCleaner, clean, clean_line, is_blank
+from core.text.cleaning import clean, clean_line, is_blank
 
 LONGEST_CALL = 10
 """A call that never falls silent still ends, after this many times its time-out."""
@@ -60,50 +57,11 @@ class CallResult:
         return self.error.retry_after if isinstance(self.error, ProviderError) else None
 
 
-@dataclass(slots=True)
-class _Call:
-    """One call: its input, and its answer while it streams."""
-
-    context: Context
-    choice: ModelConfig
-    request: Request
-    number: int
-    on_text: Callable[[str], None]
-    outgoing: ModelRequest
-    room: int
-    """Remaining characters that are accepted."""
-    id: ArtifactId = field(default_factory=lambda: ArtifactId(new_uuid()))
-    cleaner: StreamCleaner = field(default_factory=StreamCleaner)
-    """Cleans all text from a model, here and nowhere else, before it is stored."""
-    texts: list[str] = field(default_factory=list)
-    """Text received so far, cleaned."""
-    first_token_ms: int | None = None
-    completion: Completion | None = None
-    is_sent: bool = False
-    """Whether anything may have gone out."""
-    is_with_provider: bool = False
-    """Whether the call had its place, and its provider was asked."""
-
-    def add(self, text: str) -> None:
-        """Keep a cleaned piece and tell of it."""
-        if text:
-            self.texts.append(text)
-            self.on_text(text)
-
-    def within_room(self, item: TextDelta, elapsed_ms: int) -> str:
-        """Return what there is room for of the next piece."""
-        if self.first_token_ms is None:
-            self.first_token_ms = elapsed_ms
-        text = item.text[: self.room]
-        self.room -= len(text)
-        return text
-
-
 class ModelGateway:
     """Calls the provider of an agent's account where it may be called, and makes an artifact of every call.
 
     `provider` is that of the profile's own account, `lanes` are the ways to the others by name. Without
-    `consent`, nothing is sent to a provider that is not on this machine.
+    `consent`, nothing is sent to a provider that is not on this machine; without `cashier`, no cost is known.
     """
 
     def __init__(
@@ -114,8 +72,7 @@ class ModelGateway:
         clock: Clock,
         *,
         lanes: Lanes | None = None,
-        prices: PriceBook | None = None,
-        ceilings: CeilingGuard | None = None,
+        cashier: Cashier | None = None,
         rates: SharedRates | None = None,
     ) -> None:
         self.choices = choices
@@ -123,7 +80,7 @@ class ModelGateway:
         self._consent = consent
         self._limiter = RateLimiter(choices, rates)
         self._clock = clock
-        self.cashier = Cashier(prices, ceilings, clock)
+        self.cashier = cashier or Cashier(None, None, clock)
 
     def is_local(self, choice: ModelConfig) -> bool:
         """Whether the model runs on this machine, in the program's own server."""
@@ -180,20 +137,15 @@ class ModelGateway:
 
     async def call(
         self,
-        context: Context,
-        choice: ModelConfig,
-        request: Request,
-        number: int,
+        call: ModelCall,
         cancellation: Cancellation,
-        on_text: Callable[[str], None],
         following: Following = nothing_follows,
     ) -> CallResult:
-        """Make call `number` of this attempt; never raises what the model or its service did.
+        """Make a call; never raises what the model or its service did.
 
         No ceiling may be passed by it and by those that are `following` it together.
         """
-        room = choice.max_answer_characters
-        call = _Call(context, choice, request, number, on_text, model_request(context, choice), room)
+        choice, request = call.choice, call.request
         began = asyncio.get_running_loop().time()
         yields = partial(cancellation.request, is_put_back=True) if request.spec.is_background else None
         place = LanePlace(request.priority, yields)
@@ -217,7 +169,7 @@ class ModelGateway:
         records = CallRecords((artifact,), contents)
         return CallResult(text, artifact.model, error, records, artifact.finish_reason, refused)
 
-    async def _consume(self, call: _Call, place: LanePlace, following: Following) -> None:
+    async def _consume(self, call: ModelCall, place: LanePlace, following: Following) -> None:
         context, choice = call.context, call.choice
         lane = self._lane(choice)
         planned = self._plan(context, choice)
@@ -240,7 +192,9 @@ class ModelGateway:
                     if len(text) < len(item.text):
                         raise _too_long(context, choice)
 
-    async def _with_cost(self, artifact: Artifact, call: _Call, error: StoryEngineError | None) -> Artifact:
+    async def _with_cost(
+        self, artifact: Artifact, call: ModelCall, error: StoryEngineError | None
+    ) -> Artifact:
         """Return the artifact with the cost of its call; unchanged if nothing was sent."""
         if not call.is_sent:
             return artifact
@@ -258,7 +212,7 @@ class ModelGateway:
         return labelled(choice.account, clean_line(completion.model))
 
     def _provenance(
-        self, call: _Call, text: str, error: StoryEngineError | None, total_ms: int
+        self, call: ModelCall, text: str, error: StoryEngineError | None, total_ms: int
     ) -> tuple[Artifact, tuple[Content, ...]]:
         context, completion = call.context, call.completion
         manifest, parts = input_contents(context)
@@ -339,38 +293,3 @@ def _error_in(task: asyncio.Task[None]) -> StoryEngineError | None:
             return StoryEngineError(ErrorCode.LLM_TIMEOUT)
         case error:
             return failure_of(error, "a call")
-
-
-def model_request(context: Context, choice: ModelConfig) -> ModelRequest:
-    """Return what is sent for `context`."""
-    return ModelRequest(
-        messages=context.messages,
-        model=choice.model,
-        max_output_tokens=choice.max_output_tokens,
-        timeout=choice.timeout,
-        schema=context.schema,
-        temperature=choice.temperature,
-        stop=choice.stop if context.schema is None else (),
-        sampling=choice.sampling,
-    )
-
-
-def input_hash(outgoing: ModelRequest) -> str:
-    """Return the SHA-256 of the canonical JSON of the request (design 4)."""
-    sampling = outgoing.sampling.sent()
-    return Content.of(
-        json.dumps(
-            {
-                "messages": [[message.role, message.content] for message in outgoing.messages],
-                "model": outgoing.model,
-                "max_output_tokens": outgoing.max_output_tokens,
-                "schema": outgoing.schema and [outgoing.schema.name, outgoing.schema.schema],
-                "temperature": outgoing.temperature,
-                "stop": outgoing.stop,
-                **({"sampling": sampling} if sampling else {}),
-            },
-            ensure_ascii=False,
-            sort_keys=True,
-            separators=(",", ":"),
-        )
-    ).hash

@@ -26,7 +26,7 @@ from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.session.session import Session, Tab1Inputs, title_from
 from core.domain.slot import Slot
 from core.domain.story.condensed import CondensedMemory
-from core.domain.story.context_status import Statuses, always_of, in_scene, marked, place_of, with_statuses
+from core.domain.story.context_status import Statuses, always_of, in_scene, marked, with_statuses
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
 from core.domain.story.reply_uses import LoreUse, uses_in
@@ -255,7 +255,7 @@ class Snapshot:
     def _lacks(self, changes: Changes) -> bool:
         """Whether an event is always sent from now on that is not among those that are known."""
         known = (*self.kept, *self.recent, *self.undone, *changes.events)
-        return not always_of(changes.statuses) <= {place_of(event) for event in known}
+        return not always_of(changes.statuses) <= {event.log_place for event in known}
 
     def take_count(self, prompt_index: int) -> int:
         """Return how many takes a prompt after `recent_from` has; 0 if it was never played."""
@@ -337,7 +337,7 @@ def _older(events: Sequence[Event], statuses: Statuses, start: int) -> tuple[Eve
     always = always_of(statuses)
     if not always:
         return ()
-    return tuple(event for event in events if place_of(event) in always and event.summarised_with <= start)
+    return tuple(event for event in events if event.log_place in always and event.summarised_with <= start)
 
 
 def recent_from(session: Session, recent_prompts: int = 0) -> int:

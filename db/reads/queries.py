@@ -118,47 +118,49 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
         .where(LLM_REQUEST.c.state.in_(KEPT_STATES))
         .order_by(LLM_REQUEST.c.request_id)
     )
-    drafts = select(func.count()).where(NARRATIVE_DRAFT.c.session_id == session_id)
-    last_block = select(func.coalesce(func.max(MEMORY_CANON.c.ordinal), 0)).where(
-        MEMORY_CANON.c.session_id == session_id, MEMORY_CANON.c.to_prompt == session.boundary
-    )
-    counts = select(
-        drafts.scalar_subquery(),
-        last_block.scalar_subquery(),
-        _further_takes(session_id, start, session.prompt_index).scalar_subquery(),
-        secrets_of(session_id).scalar_subquery(),
-        lore_of(session_id).scalar_subquery(),
-        statuses_of(session_id).scalar_subquery(),
-        condensed_of(session_id).scalar_subquery(),
-        spent_by(session_id).scalar_subquery(),
-    )
-    counted = (await connection.execute(counts)).one()
-    draft_count, last_ordinal, takes, secrets, lore, said, condensed, spent = counted
-    statuses = to_statuses(said)
+    single = (await connection.execute(_single_values(session, start))).one()
+    statuses = to_statuses(single.statuses)
     always = [place for place in always_of(statuses) if place[0] <= start]
     kept = await connection.execute(canon_at(session_id, always)) if always else ()
-    reveals = await connection.execute(_reveals(session_id)) if secrets else ()
+    reveals = await connection.execute(_reveals(session_id)) if single.secrets else ()
     return Snapshot(
         session=session,
         tab1=TAB1.record(written),
         prompt_blocks=to_prompt_blocks(written),
-        secrets=tuple(map(mapping.SECRETS.record_of_json, secrets or ())),
+        secrets=tuple(map(mapping.SECRETS.record_of_json, single.secrets or ())),
         reveals=reveals_in(map(mapping.EVENTS.record, reveals)),
-        lore=to_lore(lore),
-        condensed=to_condensed(condensed),
+        lore=to_lore(single.lore),
+        condensed=to_condensed(single.condensed),
         unsent={Slot(row.slot): row.text for row in unsent},
         recent=tuple(event for event in canon if event.prompt_index <= session.prompt_index),
         statuses=statuses,
         kept=tuple(event for event in map(mapping.EVENTS.record, kept) if event.summarised_with <= start),
         undone=tuple(event for event in canon if event.prompt_index > session.prompt_index),
-        takes={int(index): take for index, take in (takes or {}).items()},
+        takes={int(index): take for index, take in (single.takes or {}).items()},
         requests=tuple(map(mapping.to_request, requests)),
-        draft_count=draft_count,
-        spent=spent,
-        last_ordinal=last_ordinal,
+        draft_count=single.draft_count,
+        spent=single.spent,
+        last_ordinal=single.last_ordinal,
         is_memory_known=False,
         recent_prompts=recent_prompts,
     )
+
+
+def _single_values(session: Session, start: int) -> Select[Any]:
+    """Return the query for the single values of a session: numbers, and short lists as JSON."""
+    values = {
+        "draft_count": select(func.count()).where(NARRATIVE_DRAFT.c.session_id == session.id),
+        "last_ordinal": select(func.coalesce(func.max(MEMORY_CANON.c.ordinal), 0)).where(
+            MEMORY_CANON.c.session_id == session.id, MEMORY_CANON.c.to_prompt == session.boundary
+        ),
+        "takes": _further_takes(session.id, start, session.prompt_index),
+        "secrets": secrets_of(session.id),
+        "lore": lore_of(session.id),
+        "statuses": statuses_of(session.id),
+        "condensed": condensed_of(session.id),
+        "spent": spent_by(session.id),
+    }
+    return select(*(value.scalar_subquery().label(name) for name, value in values.items()))
 
 
 def _what_the_gm_wrote(session_id: SessionId) -> Select[Any]:

@@ -1,4 +1,4 @@
-"""The session and what the GM sets up for it: tab 1, save slots, unsent texts, secrets, blocks, lorebooks."""
+"""The session, what the GM sets up for it, save points, unsent texts, secrets, prompt blocks, lorebooks."""
 
 from datetime import datetime
 from typing import Any, cast

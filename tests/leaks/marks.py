@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from core.domain.story.context_status import ContextStatus, always_of, marked, place_of
+from core.domain.story.context_status import ContextStatus, always_of, marked
 from core.engine.session.session_handle import SessionHandle
 from core.text.canonical_json import canonical
 from tests.leaks.canaries import tokens_in
@@ -47,6 +47,6 @@ async def never_sent_now(chapter: "RandomChapter") -> set[str]:
 def is_kept(session: SessionHandle, stored: Stored) -> bool:
     """Whether the window has the lines that are always sent, once it has read them."""
     now = session.snapshot
-    known = {place_of(event) for event in (*now.kept, *now.recent, *now.undone)}
-    canon = {place_of(event) for event in stored.canon}
+    known = {event.log_place for event in (*now.kept, *now.recent, *now.undone)}
+    canon = {event.log_place for event in stored.canon}
     return not now.is_recent_known or always_of(stored.snapshot.statuses) & canon <= known

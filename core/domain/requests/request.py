@@ -195,7 +195,8 @@ class BackgroundRequest(RequestBase):
     kind: RequestKind
     slot: Slot | None = None
     text: str = ""
-    """The payload of the work, in a format of its kind."""
+    """The payload in the form of its kind: of assist an `AssistRequest`, of gaps and ceremony a `Work`, of
+    an afterthought its `Pause`, of a heartbeat the last prompt that was answered, of an extraction events."""
     prompts: PromptRange | None = None
     model: str = ""
     audience: Audience = EVERYONE
@@ -233,51 +234,45 @@ class RequestRecord:
     @classmethod
     def of(cls, request: Request) -> "RequestRecord":
         """Return the record of a request, without its priority and what counts as a try."""
-        shared: dict[str, Any] = {name: getattr(request, name) for name in _SHARED}
-        shared |= {name: getattr(request, name) for name in _OF_REPLIES if hasattr(request, name)}
-        if isinstance(request, NarrativeRequest):
-            shared["slot"] = request.viewpoint
-        return cls(kind=request.kind, **shared)
+        values = {name: getattr(request, own) for own, name in _RECORDED[type(request)]}
+        return cls(**{"kind": request.kind, **values})
 
     def request(self, priority: int | None = None, uncounted: int = 0) -> Request:
         """Return the request; `priority` defaults to that of its kind.
 
         Raises ValueError when a field of another kind is set, or one of its own is missing.
         """
-        shared = {name: getattr(self, name) for name in _SHARED}
-        shared["uncounted"] = uncounted
-        shared["priority"] = KIND_SPECS[self.kind].priority if priority is None else priority
-        is_plain = not (self.continues or self.follows or self.then)
-        if KIND_SPECS[self.kind].is_background and is_plain:
-            if self.prompts is None and KIND_SPECS[self.kind].names_prompts:
-                raise ValueError("a call that covers prompts has none")
-            return BackgroundRequest(
-                kind=self.kind, **{name: getattr(self, name) for name in _OF_BACKGROUND}, **shared
-            )
-        if self.kind is RequestKind.REPLY and self.slot is not None:
-            return ReplyRequest(**{name: getattr(self, name) for name in _OF_REPLIES}, **shared)
-        is_reply = self.kind is RequestKind.REPLY or (
-            self.slot is not None and self.kind is not RequestKind.NARRATIVE
-        )
-        is_reply = is_reply or self.continues or self.follows or bool(self.then)
-        if is_reply or self.text or not self.audience.is_everyone:
+        spec, made = KIND_SPECS[self.kind], _CLASSES.get(self.kind, BackgroundRequest)
+        is_foreign = any(getattr(self, name) != unset for name, unset in _OF_OTHERS[made])
+        if is_foreign or (made is ReplyRequest and self.slot is None):
             raise ValueError("a call has the text or the character of another kind")
-        if self.kind is RequestKind.SUMMARY and self.prompts is not None:
-            return SummaryRequest(prompts=self.prompts, model=self.model, **shared)
-        if self.prompts is not None or self.model or self.kind is RequestKind.SUMMARY:
-            raise ValueError("a summary covers no prompts, or a call that is not a summary covers some")
-        if self.kind is RequestKind.NARRATIVE:
-            return NarrativeRequest(viewpoint=self.slot, **shared)
-        return _PLAIN[self.kind](**shared)
+        if spec.names_prompts and self.prompts is None:
+            raise ValueError("a call that covers prompts has none")
+        values: dict[str, Any] = {own: getattr(self, name) for own, name in _RECORDED[made]}
+        return made(priority=spec.priority if priority is None else priority, uncounted=uncounted, **values)
 
 
-_NOT_RECORDED: Final = ("priority", "uncounted")
-_SHARED: Final = tuple(field.name for field in fields(RequestBase) if field.name not in _NOT_RECORDED)
-_OF_BACKGROUND: Final = ("slot", "text", "prompts", "model", "audience")
-_OF_REPLIES: Final = (*_OF_BACKGROUND, "continues", "then", "follows")
-_PLAIN: Final[Mapping[RequestKind, type[LockRequest | TestCallRequest]]] = {
-    kind.kind: kind for kind in (LockRequest, TestCallRequest)
+_OF_REPLIES: Final = ("slot", "text", "prompts", "model", "audience", "continues", "then", "follows")
+_OF_THE_PLAY: Final = (LockRequest, ReplyRequest, SummaryRequest, NarrativeRequest, TestCallRequest)
+_CLASSES: Final[Mapping[RequestKind, type[Request]]] = {made.kind: made for made in _OF_THE_PLAY}
+_RECORDED: Final = {
+    made: [
+        (field.name, "slot" if field.name == "viewpoint" else field.name)
+        for field in fields(made)
+        if field.name not in ("priority", "uncounted")
+    ]
+    for made in (*_OF_THE_PLAY, BackgroundRequest)
 }
+"""The fields of each class that are recorded, each with its name in a record."""
+_OF_OTHERS: Final = {
+    made: [
+        (field.name, field.default)
+        for field in fields(RequestRecord)
+        if field.name in _OF_REPLIES and field.name not in dict(recorded).values()
+    ]
+    for made, recorded in _RECORDED.items()
+}
+"""The fields of a record that a class does not have, each with its value then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,14 +46,9 @@ Statuses = tuple[EventStatus, ...]
 """Of one chapter, by their places."""
 
 
-def place_of(event: Event) -> LogPlace:
-    """Return the place of an event in the log."""
-    return event.prompt_index, event.take, event.ordinal
-
-
 def status_of(event: Event, statuses: Statuses) -> ContextStatus:
     """Return the status of an event: what the GM said last, else what it was stored with."""
-    place = place_of(event)
+    place = event.log_place
     said = next((one.status for one in statuses if one.place == place), None)
     if said is not None:
         return said
@@ -75,7 +70,7 @@ def marked(events: Sequence[Event], statuses: Statuses) -> tuple[Event, ...]:
     said = {one.place: one.status for one in statuses}
     return tuple(
         replace(event, metadata={**event.metadata, CONTEXT: said[place].value})
-        if (place := place_of(event)) in said
+        if (place := event.log_place) in said
         else event
         for event in events
     )
@@ -93,7 +88,7 @@ def never_of(statuses: Statuses) -> frozenset[LogPlace]:
 
 def of_canon(statuses: Statuses, canon: Iterable[Event]) -> Statuses:
     """Return the statuses of these events as those of first takes."""
-    places = {place_of(event) for event in canon}
+    places = {event.log_place for event in canon}
     return tuple(replace(one, take=1) for one in statuses if one.place in places)
 
 
@@ -118,5 +113,5 @@ def problems_of_statuses(statuses: Statuses, events: Iterable[Event]) -> Iterato
     places = [one.place for one in statuses]
     if places != sorted(set(places)):
         yield "an event has two statuses"
-    if not {place_of(event) for event in events}.issuperset(places):
+    if not {event.log_place for event in events}.issuperset(places):
         yield "a status is of an event that is missing"

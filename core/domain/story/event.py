@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from core.domain.audience import EVERYONE, Audience
-from core.domain.ids import EventId, SessionId
+from core.domain.ids import EventId, LogPlace, SessionId
 from core.domain.slot import Slot
 
 REPEATS: Final = "repeats"
@@ -84,6 +84,11 @@ class Event:
     def place(self) -> tuple[int, int]:
         """The sort key of canon."""
         return self.prompt_index, self.ordinal
+
+    @property
+    def log_place(self) -> LogPlace:
+        """The place in the log, which has every take."""
+        return self.prompt_index, self.take, self.ordinal
 
     @property
     def summarised_with(self) -> int:

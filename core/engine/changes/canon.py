@@ -11,7 +11,7 @@ from core.domain.audience import Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.domain.story.context_status import EventStatus, Statuses, place_of
+from core.domain.story.context_status import EventStatus, Statuses
 from core.domain.story.event import AFTERTHOUGHT_SECONDS, AWAY, PRESENT, REPEATS, REQUEST_ID, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.domain.story.reply_uses import kept_from
@@ -138,10 +138,10 @@ def carried_statuses(snapshot: Snapshot, take: Iterable[Event]) -> Statuses:
     said = {one.place: one.status for one in snapshot.statuses}
     if not said:
         return ()
-    canon = [event for event in newest_events(snapshot) if place_of(event) in said]
-    known = {(event.role, event.slot, event.text): said[place_of(event)] for event in canon}
+    canon = [event for event in newest_events(snapshot) if event.log_place in said]
+    known = {(event.role, event.slot, event.text): said[event.log_place] for event in canon}
     return tuple(
-        EventStatus(*place_of(event), known[words])
+        EventStatus(*event.log_place, known[words])
         for event in take
         if (words := (event.role, event.slot, event.text)) in known
     )

@@ -26,6 +26,7 @@ from core.gateway.call_records import CallRecords, failure_of, records_without_c
 from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import Following, nothing_follows
 from core.gateway.embedding_service import Embedded, EmbeddingService
+from core.gateway.model_call import ModelCall
 from core.gateway.model_gateway import CallResult, ModelGateway
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
@@ -81,15 +82,8 @@ class Calls(ABC):
         self._count += 1
         choice = choice or self.config_of(context)
         self._announce(context, choice)
-        result = await self._gateway.call(
-            context,
-            choice,
-            self._request,
-            self._count,
-            self._cancellation,
-            self._pass_on,
-            following,
-        )
+        call = ModelCall(context, choice, self._request, self._count, self._pass_on)
+        result = await self._gateway.call(call, self._cancellation, following)
         result = replace(result, call_records=self.query + result.call_records)
         self.query = CallRecords()
         self.call_records += result.call_records

@@ -10,7 +10,8 @@ from core.domain.ids import SessionId
 from core.domain.requests.request import Artifact, Request
 from core.domain.session.session import Session
 from core.gateway.call_records import CallRecords
-from core.gateway.model_gateway import CallResult, input_hash, model_request
+from core.gateway.model_call import input_hash, model_request
+from core.gateway.model_gateway import CallResult
 from core.storage.call_store import CallStore
 
 

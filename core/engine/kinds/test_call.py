@@ -12,6 +12,7 @@ from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.requests.request import RequestState, TestCallRequest
 from core.domain.slot import Slot
 from core.gateway.cancellation import Cancellation
+from core.gateway.model_call import ModelCall
 from core.gateway.model_gateway import CallResult, ModelGateway
 from core.storage.changes import Changes
 from core.text.cleaning import clean
@@ -60,7 +61,7 @@ async def make_test_call(
         segments=(plain(SegmentName.USER_PROMPT, TEST_PROMPT, choice.style, "user"),),
         max_input_tokens=choice.max_input_tokens,
     )
-    return await gateway.call(context, choice, test, 1, cancellation, lambda _: None)
+    return await gateway.call(ModelCall(context, choice, test, 1), cancellation)
 
 
 def record_of_test_call(test: TestCallRequest, result: CallResult, now: datetime) -> Changes:

@@ -105,9 +105,7 @@ class SearchedTexts:
         """Make ready; a long chapter takes some tenths of a second."""
         self._texts = {place: [(one, letters_of(one.text)) for one in read.texts(place)] for place in PLACES}
         self._pieces: Mapping[HitPlace, Mapping[str, Sequence[_Piece]]] | None = None
-        self.played = {
-            (event.prompt_index, event.take, event.ordinal): read.of_event(event) for event in read.events
-        }
+        self.played = {event.log_place: read.of_event(event) for event in read.events}
         """The events by their places in the log."""
 
     def of(self, place: HitPlace) -> Sequence[tuple[Text, str]]:

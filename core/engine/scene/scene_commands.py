@@ -17,7 +17,6 @@ from core.domain.story.context_status import (
     MOST_STATUSES,
     ContextStatus,
     EventStatus,
-    place_of,
     status_of,
     with_statuses,
 )
@@ -115,7 +114,7 @@ def set_status(snapshot: Snapshot, events: Sequence[Event], status: ContextStatu
     changed = [event for event in events if status_of(event, snapshot.statuses) is not status]
     if not changed:
         raise IllegalCommandError("That is so already; there is nothing to change.")
-    said = tuple(EventStatus(*place_of(event), status) for event in changed)
+    said = tuple(EventStatus(*event.log_place, status) for event in changed)
     if len(with_statuses(snapshot.statuses, said)) > MOST_STATUSES:
         raise IllegalCommandError(
             f"A chapter has at most {MOST_STATUSES:,} lines marked always or never sent; nothing was changed."

@@ -3,8 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
-from datetime import datetime
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.errors import IllegalCommandError, StorageError, StoryEngineError
@@ -13,6 +11,7 @@ from core.engine.changes.absences import paused_in_library, paused_slots
 from core.engine.changes.moves import why_not
 from core.engine.decisions.recovery import recover, withdraw_queued_prompts
 from core.engine.queue.background import BackgroundWorker, another_round
+from core.engine.queue.jobs import JobFactory
 from core.engine.queue.worker import RequestWorker
 from core.engine.scene import staging
 from core.engine.services.save_points.auto_save import AutoSaver
@@ -21,6 +20,7 @@ from core.engine.services.speaking.heartbeats import Heartbeats
 from core.engine.session.assist import Assist
 from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser
+from core.engine.session.engine_parts import EngineParts
 from core.engine.session.money import Money
 from core.engine.session.vectors import MissingVectors
 from core.engine.sync.notifications import WriterChanged, WriterGone
@@ -38,32 +38,30 @@ CLOSE_TIMEOUT_SECONDS = 5.0
 Repair = Callable[[Snapshot], Changes | None]
 
 
-@dataclass(eq=False)
 class OpenSession:
     """The services and workers of one open session, which begin, wake and end together."""
 
-    _writer: SessionWriter
-    _builder: ContextBuilder
-    _worker: RequestWorker
-    background: BackgroundWorker
-    _auto_saver: AutoSaver
-    _condenser: Condenser
-    _: KW_ONLY
-    afterthoughts: Afterthoughts
-    heartbeats: Heartbeats
-    money: Money
-    assist: Assist
-    cast_work: CastWork
-    fades_at: Callable[[], datetime | None]
-    """Returns the current time where items of the memory bank fade by hours, else None."""
-    vectors: MissingVectors
-    on_closed: Callable[[], None] | None = field(default=None, init=False)
+    on_closed: Callable[[], None] | None = None
     """Called once it is closed."""
 
-    def __post_init__(self) -> None:
-        writer = self._writer
+    def __init__(self, writer: SessionWriter, parts: EngineParts) -> None:
+        gateway, play = parts.gateway, parts.play
         self.id = writer.snapshot.session.id
+        self._writer = writer
         self._store, self._clock = writer.store, writer.clock
+        self._builder = builder = ContextBuilder(gateway.choices)
+        jobs = JobFactory(self._store, gateway, builder, writer.apply_paid, parts.bank, parts.embeddings)
+        self._worker = RequestWorker(writer, jobs, play.backoffs, parts.switch)
+        self.background = background = BackgroundWorker(writer, jobs, play.backoffs, parts.switch)
+        self._auto_saver = AutoSaver(writer, parts.save_points)
+        self._condenser = Condenser(writer, background, builder, gateway.choices.condensing)
+        self.afterthoughts = Afterthoughts(writer, background, play.afterthoughts, play.idle_clock)
+        self.heartbeats = Heartbeats(writer, background, play.hints)
+        self.money = Money(writer, builder, gateway, parts.guard, parts.bank, background.spend_more)
+        self.assist = Assist(writer, background, gateway)
+        self.cast_work = CastWork(writer, background, gateway)
+        self.vectors = MissingVectors(writer, background, parts.embeddings)
+        self.fades_at = parts.bank.fades_at
         self._follower = Follower(writer)
         self._watch = LeaseWatch(writer, self._worker.learn_pause)
         self._closing: asyncio.Task[None] | None = None
@@ -71,6 +69,8 @@ class OpenSession:
         """Held while this window becomes the writer, or ends: it does neither while it does the other."""
         writer.on_adopted = self._wake
         writer.on_locked_out = self._follower.start
+        if parts.guard is not None:
+            writer.on_calls_stored = parts.guard.forget_stored
 
     @property
     def snapshot(self) -> Snapshot:

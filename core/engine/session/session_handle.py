@@ -30,11 +30,13 @@ from core.engine.scene.scene import Scene
 from core.engine.services.bank.bank import Bank
 from core.engine.services.bank.keeping import BankKeeping, EarlierItems
 from core.engine.services.takes.takes import OpenTakes
+from core.engine.session.engine_parts import EngineParts
 from core.engine.session.open_session import OpenSession
 from core.engine.session.reset import apply_when_idle, reset_session
 from core.engine.session.session_edits import OpenSessionEdits
 from core.engine.session.session_reader import SessionReader
 from core.engine.sync.notifications import BankChanged
+from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listener
 from core.gateway.model_gateway import CallResult
 from core.storage.changes import Changes
@@ -49,9 +51,8 @@ class SessionHandle(OpenSession):
     long, SessionLockedError when another window writes, and StorageError when the store cannot save.
     """
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        writer = self._writer
+    def __init__(self, writer: SessionWriter, parts: EngineParts) -> None:
+        super().__init__(writer, parts)
         self.reads = SessionReader(writer.store, self.id)
         self.edits = OpenSessionEdits(writer, self._builder)
         self.earlier = EarlierItems(writer)

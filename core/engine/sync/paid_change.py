@@ -1,8 +1,9 @@
-"""A change with calls in it, which outlives a database that does not take it."""
+"""Changes while they are being stored; one with calls in it outlives a database that does not take it."""
 
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from core.domain.errors import StorageError
 from core.storage.changes import Changes
@@ -18,17 +19,33 @@ def epoch_of(lease: Lease | None) -> int:
 
 
 @dataclass(slots=True)
-class PaidChange:
+class Change:
+    """A change while it is being stored, of which nothing is kept elsewhere."""
+
+    is_paid: ClassVar[bool] = False
+
+    decide: Decide
+    epoch: int = field(default=NO_EPOCH, init=False)
+    """That of the lease under which it is being stored."""
+    decided: Changes | None = field(default=None, init=False)
+    """As it is sent: decided once more it would have other ids, and could be stored twice."""
+
+    def begin(self) -> None:
+        """Begin to store it."""
+
+    async def keep(self, snapshot: Snapshot) -> None:
+        """Keep it, while the store does not take it."""
+
+
+@dataclass(slots=True)
+class PaidChange(Change):
     """A change with calls in it, which is kept beside the store until it is stored."""
 
+    is_paid: ClassVar[bool] = True
+
     _store: SessionStore
-    decide: Decide
     before: "PaidChange | None" = None
     """The one that came before it and was not stored then."""
-    epoch: int = NO_EPOCH
-    """That of the lease under which it is being stored."""
-    decided: Changes | None = None
-    """As it is sent: decided once more it would have other ids, and could be stored twice."""
     waits: bool = True
     """Whether its turn has not come: it is kept as it would be decided behind those before it."""
     is_kept: bool = False

@@ -5,8 +5,7 @@ A change is decided on the snapshot, stored, and only then applied: listeners ar
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -17,10 +16,11 @@ from core.domain.requests.request import Artifact, Request
 from core.engine.decisions.recovery import withdraw_doubtful_prompts
 from core.engine.sync.change_feed import SnapshotDelta, notifications_for, read_changes
 from core.engine.sync.completion_waiters import CompletionWaiters
+from core.engine.sync.exclusive_access import ExclusiveAccess
 from core.engine.sync.lore_reading import with_lore
 from core.engine.sync.notifications import BankChanged, StorageRecovered, StorageTrouble, WriterChanged
+from core.engine.sync.paid_change import Change, PaidChange, epoch_of
 from core.engine.sync.paid_change import Decide as Decide
-from core.engine.sync.paid_change import PaidChange, epoch_of
 from core.engine.sync.subscriptions import Listeners
 from core.storage.changes import Changes
 from core.storage.session_store import Lease, SessionStore, WriterInfo
@@ -70,11 +70,7 @@ class SessionWriter:
 
     def __post_init__(self) -> None:
         self.waiters = CompletionWaiters()
-        self._mutex = asyncio.Lock()
-        self._waiting = 0
-        self._trouble: StorageError | None = None
-        """The error for which the holder of the mutex waits."""
-        self._is_troubled = asyncio.Event()
+        self._access = ExclusiveAccess()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._paid: PaidChange | None = None
         """The last change with calls in it; those that wait are stored in the order in which they came."""
@@ -106,19 +102,19 @@ class SessionWriter:
         """
         if needs_memory:
             await self.know_memory(is_patient=False)
-        return await self._in_own_task(self._apply(decide, is_patient=False))
+        return await self._in_own_task(self._apply(Change(decide), is_patient=False))
 
     async def apply_patiently(self, decide: Decide) -> Changes:
         """Apply a change, waiting for an unreachable store.
 
         Raises SessionLockedError when another window has become the writer meanwhile.
         """
-        return await self._in_own_task(self._apply(decide, is_patient=True))
+        return await self._in_own_task(self._apply(Change(decide), is_patient=True))
 
     async def apply_paid(self, decide: Decide) -> Changes:
         """Apply a change with calls in it patiently; what is not stored is kept."""
         before = None if self._paid is None or self._paid.has_ended.is_set() else self._paid
-        self._paid = PaidChange(self.store, decide, before)
+        self._paid = PaidChange(decide, self.store, before)
         return await self._in_own_task(self._apply_paid(self._paid))
 
     async def become_writer(self, lease: Lease) -> None:
@@ -126,7 +122,7 @@ class SessionWriter:
 
         Releases the lock when it raises StorageError.
         """
-        async with self._mutex:
+        async with self._access.exclusive():
             try:
                 self._tell(await read_changes(self.store, self.snapshot))
             except BaseException:  # cancelled too: no other code would release the lock
@@ -148,7 +144,7 @@ class SessionWriter:
 
         With `of_bank` listeners are told to read the items of the memory bank again.
         """
-        async with self._mutex:
+        async with self._access.exclusive():
             if self.lease is None:
                 self._tell(await read_changes(self.store, self.snapshot))
                 if of_bank and self.snapshot.session.keeps_bank:
@@ -156,13 +152,13 @@ class SessionWriter:
 
     async def hear_of_writer(self, holder: WriterInfo) -> None:
         """Stop writing when this window has lost the lock and another one holds it."""
-        async with self._mutex:
+        async with self._access.exclusive():
             if self.lease is not None and self.lease.is_lost and holder.label != self.label:
                 self._lock_out(holder)
 
     async def know_memory(self, *, is_patient: bool = True) -> Snapshot:
         """Return the snapshot with memory and lore, which are read on first use, and all recent events."""
-        async with self._exclusive(is_patient=is_patient):
+        async with self._access.exclusive(is_patient=is_patient):
             if not self.snapshot.is_memory_known:
                 blocks = tuple(await self.store.memory(self.snapshot.session.id))
                 self.snapshot = replace(self.snapshot, blocks=blocks, is_memory_known=True)
@@ -214,10 +210,10 @@ class SessionWriter:
             log.info("a change was not stored: %r", error)
 
     async def _apply_paid(self, paid: PaidChange) -> Changes:
-        if self._is_troubled.is_set():
+        if self._access.trouble is not None:
             self._keep_waiting()
         try:
-            return await self._apply(paid.decide, is_patient=True, paid=paid)
+            return await self._apply(paid, is_patient=True)
         except (SessionLockedError, StorageError, asyncio.CancelledError) as error:
             await paid.keep_after(error, self.snapshot, self.lease)
             raise
@@ -229,44 +225,31 @@ class SessionWriter:
         if self._paid is not None:
             self._begun(self._paid.keep_waiting(self.snapshot, self.lease))
 
-    async def _apply(self, decide: Decide, *, is_patient: bool, paid: PaidChange | None = None) -> Changes:
-        async with self._exclusive(is_patient=is_patient):
+    async def _apply(self, change: Change, *, is_patient: bool) -> Changes:
+        async with self._access.exclusive(is_patient=is_patient):
             changes: Changes | None = None
             wait = FIRST_BACKOFF_SECONDS
-            if paid is not None:
-                paid.begin()
+            change.begin()
             while True:
-                if paid is not None:
-                    paid.epoch = epoch_of(self.lease)
+                change.epoch = epoch_of(self.lease)
                 try:
                     lease = await self._require_lease()
                     if self._is_outdated:
-                        changes = None
-                        if paid is not None:
-                            paid.decided = None
+                        changes = change.decided = None
                         await self._make_current(lease)
                     if changes is None:
                         await self._know_recent()
-                        changes = decide(self.snapshot)
-                    if paid is not None:
-                        paid.decided, paid.epoch = changes, lease.epoch
+                        changes = change.decide(self.snapshot)
+                    change.decided, change.epoch = changes, lease.epoch
                     await self._store_and_adopt(changes, lease)
                 except StorageError as error:
                     if not error.is_transient:
-                        if wait != FIRST_BACKOFF_SECONDS:
-                            self.listeners.publish(StorageRecovered())  # it answers, if only to refuse
+                        self._tell_recovery()  # it answers, if only to refuse
                         raise
                     if not is_patient:
                         self._mark_unconfirmed(changes)
                         raise
-                    if paid is not None:
-                        self._has_kept = True
-                        await paid.keep(self.snapshot)
-                    if wait == FIRST_BACKOFF_SECONDS:
-                        self.listeners.publish(StorageTrouble(error))
-                    self._trouble = error
-                    self._is_troubled.set()
-                    self._keep_waiting()
+                    await self._hold_up(change, error)
                     await asyncio.sleep(wait)
                     wait = min(MAX_BACKOFF_SECONDS, wait * 2)
                 except SessionLockedError:
@@ -275,49 +258,22 @@ class SessionWriter:
                     # The store has seen a later writer. If it is gone by now, continue after it.
                     self._lost_epoch = True
                 else:
-                    if wait != FIRST_BACKOFF_SECONDS:
-                        self.listeners.publish(StorageRecovered())
+                    self._tell_recovery()
                     return changes
 
-    @asynccontextmanager
-    async def _exclusive(self, *, is_patient: bool) -> AsyncIterator[None]:
-        """Acquire exclusive access to the session.
+    async def _hold_up(self, change: Change, error: StorageError) -> None:
+        """Keep a change, and those behind it, because the store does not answer now; tell of it once."""
+        self._has_kept |= change.is_paid
+        await change.keep(self.snapshot)
+        if self._access.trouble is None:
+            self.listeners.publish(StorageTrouble(error))
+        self._access.hold_up(error)
+        self._keep_waiting()
 
-        Impatient callers fail at once while the current holder waits for an unreachable store: an outage may
-        be long, and the GM must be told and be able to quit.
-        """
-        is_free = not self._mutex.locked() and not self._waiting  # then nothing comes between
-        self._waiting += 1
-        try:
-            if is_patient or is_free:
-                await self._mutex.acquire()
-            else:
-                await self._lock_unless_store_down()
-        finally:
-            self._waiting -= 1
-        try:
-            yield
-        finally:
-            self._trouble = None
-            self._is_troubled.clear()
-            self._mutex.release()
-
-    async def _lock_unless_store_down(self) -> None:
-        turn = asyncio.ensure_future(self._mutex.acquire())
-        trouble = asyncio.ensure_future(self._is_troubled.wait())
-        try:
-            await asyncio.wait({turn, trouble}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            if turn.done():  # no other code would release the mutex
-                self._mutex.release()
-            raise
-        finally:
-            trouble.cancel()
-            turn.cancel()  # does nothing once the mutex is acquired
-        if turn.done():
-            return
-        error = self._trouble or StorageError(ErrorCode.STORAGE_SAVE_FAILED)
-        raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, hint=error.hint) from error
+    def _tell_recovery(self) -> None:
+        """Tell that the store answers again, where it was told that it did not."""
+        if self._access.trouble is not None:
+            self.listeners.publish(StorageRecovered())
 
     async def _require_lease(self) -> Lease:
         """Return the writer's lock, reacquired if its connection was lost."""

@@ -36,7 +36,7 @@ def problems_of_bank(
         return
     if not all(is_storable_time(time) for item in items for time in (item.created_at, item.updated_at)):
         yield "an item of its memory bank has a time that cannot be shown"
-    log = {(event.prompt_index, event.take, event.ordinal): event for event in events}
+    log = {event.log_place: event for event in events}
     takes = {(event.prompt_index, event.take) for event in events}
     newest: dict[ItemId, Item] = {}
     for item_id, versions in groupby(items, key=lambda item: item.id):

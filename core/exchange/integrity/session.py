@@ -212,15 +212,19 @@ def problems_of_memory(
     if any(block.made_from not in known for block in (*blocks, *revisions)):
         yield "its memory was made from a block that is missing"
     for block in (*blocks, *revisions):
-        try:
-            _SHAPES[block.type].model_validate(block.payload)
-            texts = (compact_json(block.payload), block.json_text)
-            is_read = max(map(len, texts)) <= MAX_OUTPUT
-            is_read = is_read and (not block.json_text or json.loads(block.json_text) == block.payload)
-        except (ValueError, RecursionError):
-            is_read = False
-        if not is_read:
+        if not _is_valid(block):
             yield f"the memory of prompts {block.first} to {block.last} is invalid"
+
+
+def _is_valid(block: MemoryBlock) -> bool:
+    """Whether a block has the form of its type, a bounded length, and a text that says the same."""
+    try:
+        _SHAPES[block.type].model_validate(block.payload)
+        if max(len(compact_json(block.payload)), len(block.json_text)) > MAX_OUTPUT:
+            return False
+        return not block.json_text or bool(json.loads(block.json_text) == block.payload)
+    except (ValueError, RecursionError):
+        return False
 
 
 def problems_of_requests(session: Session, requests: Sequence[Request], events: Sequence[Event]) -> Problems:

@@ -103,7 +103,7 @@ class CatalogueEntry(BaseModel):
 class CatalogueError(StoryEngineError):
     """A catalogue that cannot be used, or a name that is not in it."""
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str) -> None:
         super().__init__(ErrorCode.ILLEGAL_COMMAND, message, hint)
 
 

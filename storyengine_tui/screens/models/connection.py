@@ -31,6 +31,7 @@ from core.domain.slot import Slot
 from core.engine.kinds.test_call import make_test_call, new_test_call, tested
 from core.engine.session.session_handle import SessionHandle
 from core.gateway.cancellation import Cancellation
+from core.gateway.cashier import Cashier
 from core.gateway.lanes import lanes_of
 from core.gateway.model_gateway import CallResult, ModelGateway
 from core.text.cleaning import clean_line
@@ -297,8 +298,8 @@ async def _run_test_call(
     paths = configuration.paths
     provider = make_provider(accounts.own, paths, choices)
     lanes = lanes_of(accounts, paths, choices)
-    prices = configuration.prices
-    gateway = ModelGateway(provider, choices, configuration.consent, utc_now, lanes=lanes, prices=prices)
+    cashier = Cashier(configuration.prices, None, utc_now)
+    gateway = ModelGateway(provider, choices, configuration.consent, utc_now, lanes=lanes, cashier=cashier)
     test = new_test_call(session.id if session is not None else NO_SESSION, utc_now())
     try:
         result = await make_test_call(gateway, test, cancellation)

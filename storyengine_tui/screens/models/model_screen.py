@@ -75,7 +75,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
     def __init__(
         self,
         configuration: Configuration,
-        names: Mapping[Slot, str] | None = None,
+        names: Mapping[Slot, str],
         session: SessionHandle | None = None,
         found: FoundModel | None = None,
     ) -> None:
@@ -83,7 +83,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
         super().__init__()
         self._configuration = configuration
         self._session = session
-        self._names = names or {}
+        self._names = names
         self._profiles = session.snapshot.tab1.profiles if session is not None else {}
         self._lacking: Mapping[str, str] = {}
         """Problems of accounts whose models characters of the chapter bring from the library."""

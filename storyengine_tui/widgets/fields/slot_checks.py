@@ -31,7 +31,7 @@ class SlotChecks(GuardedOptionList):
         audience: Audience
 
     def __init__(
-        self, roster: Sequence[tuple[Slot, str]], ticked: Iterable[Slot] = (), *, id: str | None = None
+        self, roster: Sequence[tuple[Slot, str]], ticked: Iterable[Slot], *, id: str | None = None
     ) -> None:
         """Make a list of characters, each with its name and what is said beside it."""
         self._roster = [(slot, clean_line(words)) for slot, words in roster]

@@ -13,6 +13,7 @@ from core.domain.requests.cost import UnitPrices
 from core.domain.requests.request import Artifact, BackgroundRequest, Request, RequestState, Usage
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.engine.kinds.test_call import new_test_call
+from core.gateway.cashier import Cashier
 from core.gateway.embedding_service import Embedded, EmbeddingPlan, EmbeddingService
 from core.gateway.lanes import Lane
 from core.gateway.model_gateway import ModelGateway
@@ -103,8 +104,7 @@ class Way:
             consent,
             lambda: NOW,
             lanes={chosen.account.name: self.lane},
-            prices=PriceBook({"work:embed-1": PRICE}),
-            ceilings=guard,
+            cashier=Cashier(PriceBook({"work:embed-1": PRICE}), guard, lambda: NOW),
         )
         self.service = EmbeddingService(self.gateway, EmbeddingPlan(chosen, lambda: embedder), lambda: NOW)
 

@@ -15,6 +15,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, SessionId, new_uuid
 from core.domain.requests.request import Artifact, Usage
 from core.gateway.cancellation import Cancellation
+from core.gateway.model_call import ModelCall
 from core.gateway.model_gateway import ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
 from core.ledger.prices import PriceBook
@@ -180,7 +181,7 @@ async def test_only_the_call_itself_counts_that_did_not_tell_its_cost_and_not_th
         service(TextDelta("I nod."), answer(Usage())),
     )
     more = [(CONTEXT, CHOICE)]
-    await way.call(CONTEXT, CHOICE, asked(), 1, Cancellation(), lambda _: None, lambda: more)
+    await way.call(ModelCall(CONTEXT, CHOICE, asked(), 1), Cancellation(), lambda: more)
     assert (await call(way)).error is None
 
 

@@ -21,6 +21,8 @@ from core.domain.requests.cost import LOCAL, PROVIDER, YOURS, Cost, UnitPrices
 from core.domain.requests.request import Request, Usage
 from core.engine.kinds.test_call import new_test_call
 from core.gateway.cancellation import Cancellation
+from core.gateway.cashier import Cashier
+from core.gateway.model_call import ModelCall
 from core.gateway.model_gateway import CallResult, ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
 from core.ledger.prices import PriceBook, Quote
@@ -75,14 +77,8 @@ def gateway(
 ) -> ModelGateway:
     consent = Consent((ADDRESS,), tmp_path / "consent.json")
     guard = CeilingGuard(ceilings, (store or MemoryStore()).calls.spent, lambda: NOW) if ceilings else None
-    return ModelGateway(
-        model,
-        choices(),
-        consent,
-        lambda: NOW,
-        prices=prices or PriceBook({"a-model": OWN}),
-        ceilings=guard,
-    )
+    cashier = Cashier(prices or PriceBook({"a-model": OWN}), guard, lambda: NOW)
+    return ModelGateway(model, choices(), consent, lambda: NOW, cashier=cashier)
 
 
 def asked(session_id: SessionId = SESSION_ID) -> Request:
@@ -90,7 +86,7 @@ def asked(session_id: SessionId = SESSION_ID) -> Request:
 
 
 async def call(way: ModelGateway, request: Request | None = None, number: int = 1) -> CallResult:
-    return await way.call(CONTEXT, CHOICE, request or asked(), number, Cancellation(), lambda _: None)
+    return await way.call(ModelCall(CONTEXT, CHOICE, request or asked(), number), Cancellation())
 
 
 def cost_of(result: CallResult) -> Cost | None:
@@ -140,7 +136,8 @@ async def test_a_call_without_a_count_of_tokens_has_prices_and_no_amount(tmp_pat
 
 
 async def test_a_call_that_was_not_sent_has_no_cost(tmp_path: Path) -> None:
-    way = ModelGateway(service(), choices(), None, lambda: NOW, prices=PriceBook({"a-model": OWN}))
+    cashier = Cashier(PriceBook({"a-model": OWN}), None, lambda: NOW)
+    way = ModelGateway(service(), choices(), None, lambda: NOW, cashier=cashier)
     result = await call(way)
     assert result.error is not None
     assert (result.error.code, cost_of(result)) == (ErrorCode.CONSENT_REQUIRED, None)
@@ -195,7 +192,7 @@ async def test_a_call_that_is_stopped_while_it_waits_for_its_turn_costs_nothing(
     monkeypatch.setattr(f"core.gateway.{where}", wait)
     model, cancellation = service(), Cancellation()
     way = gateway(model, tmp_path, prices=prices)
-    stopped = asyncio.create_task(way.call(CONTEXT, CHOICE, asked(), 1, cancellation, lambda _: None))
+    stopped = asyncio.create_task(way.call(ModelCall(CONTEXT, CHOICE, asked(), 1), cancellation))
     await waits.wait()
     cancellation.request()
     [artifact] = (await stopped).call_records.artifacts
@@ -240,7 +237,7 @@ async def test_what_is_stored_counts_and_a_call_is_not_counted_twice(tmp_path: P
 
     way = gateway(service(), tmp_path, store=store)
     guard = CeilingGuard(Ceilings(chapter=FORECAST + SPENT), spent, lambda: NOW)
-    way.cashier = type(way.cashier)(PriceBook({"a-model": OWN}), guard, lambda: NOW)
+    way.cashier = Cashier(PriceBook({"a-model": OWN}), guard, lambda: NOW)
     first = await call(way)
     [artifact] = first.call_records.artifacts
     stored = SPENT
@@ -274,7 +271,7 @@ async def test_two_calls_at_once_cannot_pass_a_ceiling_together(tmp_path: Path) 
     slow = service(TextDelta("I "), 60.0, answer())
     way = gateway(slow, tmp_path, ceilings=Ceilings(day=FORECAST + SPENT))
     cancellation = Cancellation()
-    first = asyncio.create_task(way.call(CONTEXT, CHOICE, asked(), 1, cancellation, lambda _: None))
+    first = asyncio.create_task(way.call(ModelCall(CONTEXT, CHOICE, asked(), 1), cancellation))
     await slow.sleeps.wait()
     second = await call(way, asked(SessionId(new_uuid())))
     cancellation.request()
@@ -350,7 +347,7 @@ async def test_the_forecast_of_a_call_has_the_form_of_its_answer_which_is_sent_t
 async def test_the_gm_can_go_on_beyond_the_ceiling_by_as_much_again(tmp_path: Path) -> None:
     guard = CeilingGuard(Ceilings(chapter=Decimal("0.4")), MemoryStore().calls.spent, lambda: NOW)
     way = gateway(service(), tmp_path)
-    way.cashier = type(way.cashier)(PriceBook({"a-model": OWN}), guard, lambda: NOW)
+    way.cashier = Cashier(PriceBook({"a-model": OWN}), guard, lambda: NOW)
     assert (await call(way)).error is not None
     reached = guard.reached(SESSION_ID)
     assert reached is not None
@@ -370,13 +367,13 @@ async def test_another_call_changes_nothing_of_what_the_gm_is_asked_about_a_ceil
 ) -> None:
     guard = CeilingGuard(Ceilings(chapter=FORECAST - Decimal("0.1")), MemoryStore().calls.spent, lambda: NOW)
     way = gateway(service(), tmp_path)
-    way.cashier = type(way.cashier)(PriceBook({"a-model": OWN}), guard, lambda: NOW)
+    way.cashier = Cashier(PriceBook({"a-model": OWN}), guard, lambda: NOW)
     assert (await call(way)).error is not None
     reached = guard.reached(SESSION_ID)
     cheap, dear = CHOICE.max_output_tokens // 2, CHOICE.max_output_tokens * 2
     choice_of_it = replace(CHOICE, max_output_tokens=cheap if "admitted" in other else dear)
     request = beside_the_play() if "beside" in other else asked()
-    made = await way.call(CONTEXT, choice_of_it, request, 1, Cancellation(), lambda _: None)
+    made = await way.call(ModelCall(CONTEXT, choice_of_it, request, 1), Cancellation())
     assert (made.error is None) is ("admitted" in other)
     assert reached is not None
     assert guard.reached(SESSION_ID) == reached

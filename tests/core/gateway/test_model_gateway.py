@@ -14,7 +14,8 @@ from core.domain.requests.request import Content, Request, Usage
 from core.engine.kinds.test_call import new_test_call
 from core.gateway.call_records import BUG, input_contents
 from core.gateway.cancellation import Cancellation
-from core.gateway.model_gateway import CallResult, ModelGateway, input_hash, model_request
+from core.gateway.model_call import ModelCall, input_hash, model_request
+from core.gateway.model_gateway import CallResult, ModelGateway
 from core.providers.base import Completion, ModelRequest, OutputSchema, ProviderError, TextDelta
 from core.text.delimiters import SegmentName
 from tests.core.values.sessions import NOW, SESSION_ID, choice, choices
@@ -85,7 +86,7 @@ async def call(
     chosen = replace(CHOICE, **changed)  # type: ignore[arg-type]  # each is a number of its field
     heard = [] if heard is None else heard
     stop = cancellation or Cancellation()
-    return await gateway.call(CONTEXT, chosen, asked(), 2, stop, heard.append)
+    return await gateway.call(ModelCall(CONTEXT, chosen, asked(), 2, heard.append), stop)
 
 
 async def test_a_call_is_written_down_with_what_went_out_what_came_back_and_what_it_took() -> None:

@@ -15,7 +15,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
-from core.gateway.model_gateway import input_hash
+from core.gateway.model_call import input_hash
 from core.providers.base import ChatMessage
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch

@@ -13,7 +13,7 @@ from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.session.session import Session, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
 from core.domain.story.condensed import CondensedMemory
-from core.domain.story.context_status import Statuses, always_of, place_of, with_statuses
+from core.domain.story.context_status import Statuses, always_of, with_statuses
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import BlockType, MemoryBlock
@@ -112,7 +112,7 @@ class Rows:
         for event in changes.events:
             self.events.setdefault(event.id, event)
         self.statuses = with_statuses(self.statuses, changes.statuses)
-        assert {one.place for one in self.statuses} <= set(map(place_of, self.events.values()))
+        assert {one.place for one in self.statuses} <= {one.log_place for one in self.events.values()}
         takes = {event.prompt_index: event.take for event in changes.events}
         if changes.takes is not None:
             takes = {0: 1, **changes.takes} if 0 in takes else dict(changes.takes)
@@ -165,7 +165,7 @@ class Rows:
             kept=tuple(
                 event
                 for event in self.canon
-                if event.summarised_with <= start and place_of(event) in always_of(self.statuses)
+                if event.summarised_with <= start and event.log_place in always_of(self.statuses)
             ),
             undone=tuple(event for event in self.canon if event.prompt_index > last),
             takes={index: take for index, take in counts if take > 1 or index > last},
@@ -179,7 +179,7 @@ class Rows:
 
     @property
     def log(self) -> list[Event]:
-        return sorted(self.events.values(), key=lambda event: (event.prompt_index, event.take, event.ordinal))
+        return sorted(self.events.values(), key=lambda event: event.log_place)
 
     @property
     def canon(self) -> list[Event]:

@@ -5,7 +5,7 @@ from typing import Final
 
 from core.domain.ids import LogPlace
 from core.domain.session.session import Session
-from core.domain.story.context_status import ContextStatus, Statuses, place_of, status_of
+from core.domain.story.context_status import ContextStatus, Statuses, status_of
 from core.domain.story.event import Event
 from core.domain.story.transcript import Window
 from storyengine_tui.screens.play.scene.hearing_view import mark_of
@@ -46,7 +46,7 @@ def said_of(event: Event, status: ContextStatus, boundary: int) -> str:
 
 
 def _sign_of(event: Event, said: Mapping[LogPlace, ContextStatus]) -> str:
-    status = said.get(place_of(event))
+    status = said.get(event.log_place)
     if status is None and not event.begins_scene:  # a line without words needs no sign
         status = status_of(event, ())
     return "" if status is None else _SIGNS.get(status, "")

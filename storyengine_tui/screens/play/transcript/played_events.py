@@ -150,7 +150,7 @@ class QuoteMarks:
 
     def spans(self, event: Event, text: str) -> Parts:
         """Return which parts of `text`, the event as it is shown, are quotes: in order, without overlaps."""
-        words = self._words.get((event.prompt_index, event.take, event.ordinal)) if self._words else None
+        words = self._words.get(event.log_place) if self._words else None
         if words is None:
             return ()
         key = (event.id, text)

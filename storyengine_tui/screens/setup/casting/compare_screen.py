@@ -57,10 +57,10 @@ class ShortenModal(StoredTextModal):
         self,
         store: Callable[[str], Awaitable[None]],
         limit: int,
-        begun: str = "",
-        kept: UnstoredText | None = None,
+        begun: str,
+        kept: UnstoredText | None,
         *,
-        what: str = "identity",
+        what: str,
     ) -> None:
         super().__init__(store, limit, begun, kept)
         self.heading = f"Shorten the {what}"

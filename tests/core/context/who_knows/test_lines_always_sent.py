@@ -9,7 +9,7 @@ from core.config.models.assignments import ModelAssignments
 from core.context.segments import CompressionMethod, SegmentKind
 from core.domain.audience import Audience
 from core.domain.slot import Slot
-from core.domain.story.context_status import ContextStatus, EventStatus, Statuses, place_of
+from core.domain.story.context_status import ContextStatus, EventStatus, Statuses
 from core.domain.story.event import Event
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
@@ -21,7 +21,7 @@ ALWAYS, NEVER = ContextStatus.ALWAYS, ContextStatus.NEVER
 
 
 def statuses(status: ContextStatus, *events: Event) -> Statuses:
-    return tuple(EventStatus(*place_of(one), status) for one in events)
+    return tuple(EventStatus(*one.log_place, status) for one in events)
 
 
 def chapter(said: Statuses = (), kept: tuple[Event, ...] = (), recent: tuple[Event, ...] = ()) -> Snapshot:

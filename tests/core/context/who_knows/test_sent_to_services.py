@@ -10,7 +10,7 @@ from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.sections import AgentSettings, ProfileSettings
 from core.context.visibility import Story, known_to_gm
 from core.domain.prompt_range import PromptRange
-from core.gateway.model_gateway import model_request
+from core.gateway.model_call import model_request
 from core.providers.openai.dialect import Dialect, parameters
 from tests.core.context.golden_text import GOLDEN, accepted
 from tests.core.values.sessions import TAB1, known, memory, narrative_of, play, session

@@ -11,7 +11,6 @@ from core.domain.story.context_status import (
     in_scene,
     marked,
     of_canon,
-    place_of,
     problems_of_statuses,
     status_of,
     with_statuses,
@@ -23,7 +22,7 @@ ALWAYS, NEVER_SENT, DEFAULT = ContextStatus.ALWAYS, ContextStatus.NEVER, Context
 
 
 def said(of: Event, status: ContextStatus) -> EventStatus:
-    return EventStatus(*place_of(of), status)
+    return EventStatus(*of.log_place, status)
 
 
 def scene_break(prompt: int, ordinal: int) -> Event:

@@ -36,7 +36,7 @@ class Waiting:
         self.all: list[PaidChange] = []
         for letter in "abc":
             before = self.all[-1] if self.all else None
-            self.all.append(PaidChange(scene.store, self._adding(letter), before))
+            self.all.append(PaidChange(self._adding(letter), scene.store, before))
         self.first, self.second, self.third = self.all
         self.first.begin()
         self.first.epoch = scene.lease.epoch

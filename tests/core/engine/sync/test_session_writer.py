@@ -348,11 +348,11 @@ async def test_closing_gives_the_lock_back_where_nothing_is_under_way_also_twice
 async def test_one_who_goes_away_as_its_turn_comes_does_not_keep_the_others_waiting(
     scene: Scene, steps: int
 ) -> None:
-    await scene.writer._mutex.acquire()
+    await scene.writer._access._mutex.acquire()
     reader = asyncio.create_task(scene.writer.know_memory(is_patient=False))
     for _ in range(3):
         await asyncio.sleep(0)
-    scene.writer._mutex.release()
+    scene.writer._access._mutex.release()
     for _ in range(steps):
         await asyncio.sleep(0)
     reader.cancel()
@@ -363,7 +363,7 @@ async def test_one_who_goes_away_as_its_turn_comes_does_not_keep_the_others_wait
 
 
 async def test_one_who_comes_between_two_turns_does_not_wait_for_a_store_that_is_away(scene: Scene) -> None:
-    await scene.writer._mutex.acquire()
+    await scene.writer._access._mutex.acquire()
     paid = asyncio.create_task(
         scene.writer.apply_patiently(lambda snapshot: commands.save_unsent(snapshot, Slot.RED, "Paid"))
     )
@@ -371,7 +371,7 @@ async def test_one_who_comes_between_two_turns_does_not_wait_for_a_store_that_is
     await asyncio.sleep(0)
     scene.store.failures = [AWAY] * 1_000
     reader = asyncio.create_task(scene.writer.know_memory(is_patient=False))
-    scene.writer._mutex.release()
+    scene.writer._access._mutex.release()
     async with asyncio.timeout(5):
         with pytest.raises(StorageError):
             await reader
@@ -383,5 +383,5 @@ async def test_what_the_gm_does_is_not_overtaken_while_nothing_else_is_stored(sc
     """A summary that was due at the same moment came first, and the end of the chapter was refused."""
     reader = asyncio.create_task(scene.writer.know_memory(is_patient=False))
     await asyncio.sleep(0)
-    assert scene.writer._mutex.locked() or reader.done()
+    assert scene.writer._access._mutex.locked() or reader.done()
     await reader

@@ -335,5 +335,5 @@ def test_any_chat_becomes_a_chapter_that_is_what_this_program_stores(
 
 
 def _in_order(events: tuple[Event, ...]) -> bool:
-    places = [(event.prompt_index, event.take, event.ordinal) for event in events]
+    places = [event.log_place for event in events]
     return places == sorted(places) and len(set(places)) == len(places)

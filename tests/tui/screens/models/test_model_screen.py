@@ -54,7 +54,7 @@ class ModelApp(ThemedApp):
         self.results: list[Configuration | None] = []
 
     def on_mount(self) -> None:
-        self.push_screen(ModelScreen(self.configuration, self.names), self.results.append)
+        self.push_screen(ModelScreen(self.configuration, self.names or {}), self.results.append)
 
 
 class Page:
