@@ -5,6 +5,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 from hashlib import sha256
 from typing import Final
 
@@ -13,6 +14,7 @@ from core.context.tokens import estimate_tokens
 from core.domain.bank.recall import Vector
 from core.domain.errors import StoryEngineError
 from core.domain.ids import ArtifactId
+from core.domain.requests.cost import FREE
 from core.domain.requests.request import NO_TOKENS, Artifact, Content, Request, Usage
 from core.gateway.call_records import CallRecords, agent_of
 from core.gateway.cashier import Cashier, PlannedCall
@@ -59,6 +61,7 @@ class EmbeddingProgress:
 
     vectors: list[Vector] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
+    bills: list[Decimal | None] = field(default_factory=list)
     answered: str = ""
     """The model, as its service named it."""
     is_sent: bool = False
@@ -70,7 +73,14 @@ class EmbeddingProgress:
         """Take the vectors of the next texts."""
         self.vectors += made.vectors
         self.usages.append(made.usage)
+        self.bills.append(made.billed)
         self.answered = clean_line(made.model)
+
+    def billed(self, error: StoryEngineError | None) -> Decimal | None:
+        """Return the bill of the whole call, where it ended well and all of its parts gave theirs."""
+        bills = [bill for bill in self.bills if bill is not None]
+        is_whole = error is None and bills and len(bills) == len(self.bills)
+        return sum(bills, FREE) if is_whole else None
 
     def usage(self, error: StoryEngineError | None) -> Usage:
         """Return the tokens of the whole call, where all of its parts gave them."""
@@ -118,7 +128,8 @@ async def records_of(
         created_at=now,
     )
     if progress.is_sent:
-        artifact = replace(artifact, cost=await cashier.cost(artifact, planned, progress.answered, None))
+        billed = progress.billed(error)
+        artifact = replace(artifact, cost=await cashier.cost(artifact, planned, progress.answered, billed))
     return CallRecords((artifact,), (manifest, listing, *((output,) if output else ())))
 
 
