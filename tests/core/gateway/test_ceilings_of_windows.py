@@ -152,7 +152,15 @@ async def test_windows_that_call_at_random_never_spend_more_than_the_ceiling(see
     assert {*told_in(database)} == {0}
 
 
-@pytest.mark.parametrize("steps", [(TextDelta("I nod."), answer(Usage())), (TextDelta("I "), OSError())])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (TextDelta("I nod."), answer(Usage())),
+        (TextDelta("I "), OSError()),
+        (ProviderError(ErrorCode.LLM_SERVER_ERROR, is_begun=True),),
+    ],
+    ids=["told no tokens", "broke off", "broke off while it thought"],
+)
 async def test_a_call_that_does_not_tell_its_cost_counts_at_the_most_that_it_may_have(
     steps: tuple[TextDelta | Completion | Exception, ...], tmp_path: Path
 ) -> None:
