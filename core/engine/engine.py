@@ -79,7 +79,7 @@ class Engine(SessionCatalog):
             lane.share(name, store.queue)
         self.queue = QueueControl(store.queue, self._switch, choices, clock, self.closed, self._wake_lane)
         limits, tell = rules.ceilings, store.calls.tell_open_costs
-        self._guard = CeilingGuard(limits, store.calls.spent, clock, tell) if limits else None
+        self._guard = CeilingGuard(limits, store.calls.spent, clock, tell, rules.spending) if limits else None
         self._gateway = ModelGateway(
             provider,
             choices,
@@ -133,6 +133,7 @@ class Engine(SessionCatalog):
         )
         if self._guard is not None:
             writer.on_calls_stored = self._guard.forget_stored
+            self._guard.tell_soon()  # what the engine before this one left open
         builder = ContextBuilder(self.choices)
         jobs = JobFactory(self._store, self._gateway, builder, writer.apply_paid, self._bank, self.embeddings)
         play = self._play
