@@ -12,7 +12,7 @@ from typing import Final
 from core.config.models.accounts import labelled
 from core.context.tokens import estimate_tokens
 from core.domain.bank.recall import Vector
-from core.domain.errors import StoryEngineError
+from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId
 from core.domain.requests.cost import FREE
 from core.domain.requests.request import NO_TOKENS, Artifact, Content, Request, Usage
@@ -25,6 +25,8 @@ from core.text.numbers import counted
 
 EMBEDDING_VERSION: Final = "embedding@1"
 """The prompt version in artifacts of calls that make vectors, which have no prompt."""
+_ENDED_WITHIN: Final = frozenset({ErrorCode.LLM_CANCELLED, ErrorCode.LLM_TIMEOUT, ErrorCode.LLM_SERVER_ERROR})
+"""Errors that leave it open whether the model worked on the last texts, which a service may bill."""
 _PART: Final = "TEXTS"
 """The name of the only part of such an input."""
 
@@ -87,6 +89,8 @@ class EmbeddingProgress:
         if not self.is_with_provider:
             return NO_TOKENS
         refused = error.usage if isinstance(error, ProviderError) else None
+        if error is not None and refused is None and error.code in _ENDED_WITHIN:
+            return Usage()
         usages = [*self.usages, *([refused] if refused else [])]
         counts = [usage.input_tokens for usage in usages if usage.input_tokens is not None]
         is_known = bool(counts) and len(counts) == len(usages)
@@ -128,8 +132,9 @@ async def records_of(
         created_at=now,
     )
     if progress.is_sent:
-        billed = progress.billed(error)
-        artifact = replace(artifact, cost=await cashier.cost(artifact, planned, progress.answered, billed))
+        billed, is_begun = progress.billed(error), bool(progress.vectors)
+        cost = await cashier.cost(artifact, planned, progress.answered, billed, is_begun=is_begun)
+        artifact = replace(artifact, cost=cost)
     return CallRecords((artifact,), (manifest, listing, *((output,) if output else ())))
 
 

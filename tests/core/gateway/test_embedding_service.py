@@ -220,6 +220,24 @@ async def test_the_bill_of_a_service_counts_before_the_prices(
     assert artifact_of(made).cost == Cost(amount=Decimal("0.0246"), source=PROVIDER, prices=PRICE)
 
 
+@pytest.mark.parametrize("code", [ErrorCode.LLM_TIMEOUT, ErrorCode.LLM_RATE_LIMITED])
+async def test_texts_that_a_service_may_have_read_before_a_failure_make_the_cost_unknown(
+    code: ErrorCode, embedder: StepEmbedder, consent: Consent
+) -> None:
+    way = Way(embedder, consent, batch=1)
+    embedder.only = "two"
+    embedder.may_answer.clear()
+    batch = asyncio.create_task(way.service.embed_batch(["one", "two", "three"], beside_the_play()))
+    await until_still()
+    embedder.failures.append(ProviderError(code))
+    embedder.may_answer.set()
+    artifact = artifact_of(await batch)
+    known = 2 * TOKENS if code is ErrorCode.LLM_RATE_LIMITED else None
+    assert artifact.usage.input_tokens == known
+    assert artifact.cost is not None
+    assert artifact.cost.amount == (Decimal("0.8") if known else None)
+
+
 # Beside the play
 
 
