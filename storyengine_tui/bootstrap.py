@@ -9,7 +9,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from core.config.files.paths import ENV_FILE, Paths, find_paths
 from core.config.files.private_files import refuse_open_places
+from core.ledger.spending import Spending
 
 if TYPE_CHECKING:
     from core.config.consent import Consent
@@ -46,6 +47,8 @@ class Configuration:
 
     paths: Paths
     settings: "Settings"
+    spending: Spending = field(default_factory=Spending, compare=False)
+    """Amounts remembered until the program ends, whatever the settings become."""
 
     @property
     def accounts(self) -> "Accounts":
@@ -101,7 +104,8 @@ class Configuration:
         from core.engine.engine_settings import CallRules
         from core.ledger.ceilings import Ceilings
 
-        return CallRules(self.consent, self.prices, Ceilings(**self.settings.ceilings.model_dump()))
+        ceilings = Ceilings(**self.settings.ceilings.model_dump())
+        return CallRules(self.consent, self.prices, ceilings, self.spending)
 
     @property
     def play(self) -> "PlaySettings":

@@ -70,7 +70,7 @@ class Engine(SessionCatalog):
             lane.share(name, store.queue)
         self.queue = QueueControl(store.queue, switch, choices, clock, self.closed, self._wake_lane)
         limits, tell = rules.ceilings, store.calls.tell_open_costs
-        self._guard = CeilingGuard(limits, store.calls.spent, clock, tell) if limits else None
+        self._guard = CeilingGuard(limits, store.calls.spent, clock, tell, rules.spending) if limits else None
         self._gateway = ModelGateway(
             provider,
             choices,

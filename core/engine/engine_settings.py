@@ -8,6 +8,7 @@ from core.engine.services.speaking.afterthoughts import IdleClock
 from core.engine.services.speaking.hints import USUAL_HINTS, HintRules
 from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook
+from core.ledger.spending import Spending
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,8 @@ class CallRules:
     prices: PriceBook | None = None
     """Without it, no cost is known."""
     ceilings: Ceilings | None = None
+    spending: Spending = field(default_factory=Spending)
+    """Amounts remembered from an engine before this one."""
 
 
 @dataclass(frozen=True, slots=True)

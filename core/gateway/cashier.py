@@ -123,11 +123,18 @@ class Cashier:
         return amounts
 
     async def cost(
-        self, artifact: Artifact, call: PlannedCall, answered: str, billed: Decimal | None
+        self,
+        artifact: Artifact,
+        call: PlannedCall,
+        answered: str,
+        billed: Decimal | None,
+        *,
+        is_begun: bool = False,
     ) -> Cost | None:
         """Return what a call cost that was made; None if that is unknown.
 
-        `answered` is the name that the model gave itself; empty where it gave none.
+        `answered` is the name that the model gave itself; empty where it gave none. A call whose model
+        `is_begun` may have cost something without a word of an answer.
         """
         if answered:
             self._hear(call, answered)
@@ -142,7 +149,7 @@ class Cashier:
         cost = None if self._prices is None else cost_of(quote, artifact.usage, billed)
         if self._ceilings is not None:
             amount = cost.amount if cost else None
-            if amount is None and not may_have_cost(artifact):
+            if amount is None and not (is_begun or may_have_cost(artifact)):
                 amount = FREE
             self._ceilings.settle(artifact.id, amount)
         return cost

@@ -5,6 +5,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 from hashlib import sha256
 from typing import Final
 
@@ -12,8 +13,9 @@ from core.config.models.accounts import labelled
 from core.config.models.embedding import EmbeddingChoice
 from core.context.tokens import estimate_tokens
 from core.domain.bank.recall import Vector
-from core.domain.errors import StoryEngineError
+from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
+from core.domain.requests.cost import FREE
 from core.domain.requests.request import NO_TOKENS, Artifact, Content, Request, Usage
 from core.gateway.call_records import CallRecords, agent_of
 from core.gateway.cashier import Cashier, PlannedCall
@@ -24,6 +26,8 @@ from core.text.numbers import counted
 
 EMBEDDING_VERSION: Final = "embedding@1"
 """The prompt version in artifacts of calls that make vectors, which have no prompt."""
+_ENDED_WITHIN: Final = frozenset({ErrorCode.LLM_CANCELLED, ErrorCode.LLM_TIMEOUT, ErrorCode.LLM_SERVER_ERROR})
+"""Errors that leave it open whether the model worked on the last texts, which a service may bill."""
 _PART: Final = "TEXTS"
 """The name of the only part of such an input."""
 
@@ -34,6 +38,7 @@ class EmbeddingProgress:
 
     vectors: list[Vector] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
+    bills: list[Decimal | None] = field(default_factory=list)
     answered: str = ""
     """The model, as its service named it."""
     is_sent: bool = False
@@ -45,13 +50,22 @@ class EmbeddingProgress:
         """Take the vectors of the next texts."""
         self.vectors += made.vectors
         self.usages.append(made.usage)
+        self.bills.append(made.billed)
         self.answered = clean_line(made.model)
+
+    def billed(self, error: StoryEngineError | None) -> Decimal | None:
+        """Return the bill of the whole call, where it ended well and all of its parts gave theirs."""
+        bills = [bill for bill in self.bills if bill is not None]
+        is_whole = error is None and bills and len(bills) == len(self.bills)
+        return sum(bills, FREE) if is_whole else None
 
     def usage(self, error: StoryEngineError | None) -> Usage:
         """Return the tokens of the whole call, where all of its parts gave them."""
         if not self.is_with_provider:
             return NO_TOKENS
         refused = error.usage if isinstance(error, ProviderError) else None
+        if error is not None and refused is None and error.code in _ENDED_WITHIN:
+            return Usage()
         usages = [*self.usages, *([refused] if refused else [])]
         counts = [usage.input_tokens for usage in usages if usage.input_tokens is not None]
         is_known = bool(counts) and len(counts) == len(usages)
@@ -126,7 +140,9 @@ async def records_of(
         created_at=now,
     )
     if progress.is_sent:
-        artifact = replace(artifact, cost=await cashier.cost(artifact, planned, progress.answered, None))
+        billed, is_begun = progress.billed(error), bool(progress.vectors)
+        cost = await cashier.cost(artifact, planned, progress.answered, billed, is_begun=is_begun)
+        artifact = replace(artifact, cost=cost)
     return CallRecords((artifact,), (manifest, listing, *((output,) if output else ())))
 
 

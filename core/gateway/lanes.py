@@ -214,4 +214,5 @@ def said_of(account: str, error: StoryEngineError) -> StoryEngineError:
         usage=error.usage,
         billed=error.billed,
         is_blank=error.is_blank,
+        is_begun=error.is_begun,
     )

@@ -198,11 +198,14 @@ class ModelGateway:
         """Return the artifact with the cost of its call; unchanged if nothing was sent."""
         if not call.is_sent:
             return artifact
-        billed = call.completion.billed if call.completion else None
-        if isinstance(error, ProviderError) and error.billed is not None:
-            billed = error.billed
+        billed, is_begun = None, False
+        if call.completion:
+            billed, is_begun = call.completion.billed, True
+        elif isinstance(error, ProviderError):
+            billed, is_begun = error.billed, error.is_begun
         answered = clean_line(call.completion.model) if call.completion else ""
-        cost = await self.cashier.cost(artifact, self._plan(call.context, call.choice), answered, billed)
+        planned = self._plan(call.context, call.choice)
+        cost = await self.cashier.cost(artifact, planned, answered, billed, is_begun=is_begun)
         return replace(artifact, cost=cost)
 
     def _answered(self, choice: ModelConfig, completion: Completion | None) -> str:

@@ -14,6 +14,7 @@ from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.cost import FREE
 from core.domain.requests.request import Artifact, Request
 from core.ledger.prices import plain
+from core.ledger.spending import CountedCall, Spending
 from core.ledger.sums import dollars
 
 log = logging.getLogger(__name__)
@@ -84,19 +85,6 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
-    """A call that runs at its forecast, or that has ended at its cost and may not be stored yet."""
-
-    session_id: SessionId
-    amount: Decimal
-    most: Decimal
-    """Maximum cost of this call alone: where it does not tell its cost, it is counted at that."""
-    is_known: bool = False
-    ended: datetime | None = None
-    """None while it runs."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Open:
     """The amounts of calls that are not stored yet, or have not told their cost."""
 
@@ -120,11 +108,7 @@ class CeilingGuard:
     spent: Spent
     clock: Clock
     tell_others: TellOthers = no_others
-    _entries: dict[ArtifactId, _Entry] = field(default_factory=dict)
-    _limits: dict[object, Decimal] = field(default_factory=dict)
-    """Limits that the GM has agreed to, by session and by day."""
-    _stored: dict[object, Decimal] = field(default_factory=dict)
-    """The largest stored sum of a day: what is purged was paid for all the same."""
+    _spending: Spending = field(default_factory=Spending)
     _reached: dict[SessionId, tuple[object, Reached]] = field(default_factory=dict)
     """Refused calls of the play, which the GM is asked about; work beside it goes without."""
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -144,7 +128,7 @@ class CeilingGuard:
         """
         known = [amount for amount in forecasts if amount is not None]
         forecast = sum(known, FREE) if known else None
-        entry = _Entry(request.session_id, amount=forecast or FREE, most=forecasts[0] or FREE)
+        entry = CountedCall(request.session_id, amount=forecast or FREE, most=forecasts[0] or FREE)
         if forecast == FREE:  # it waits for nothing, and is counted: what answers may have a price after all
             self._count(request, artifact_id, entry)
             return
@@ -154,14 +138,14 @@ class CeilingGuard:
                 await self._check(CHAPTER, self.ceilings.chapter, request.session_id, *asked)
                 await self._check(DAY, self.ceilings.day, self._midnight().date(), *asked)
             except BaseException:  # cancelled too: other windows may know of a cost that does not come now
-                self._tell_soon()
+                self.tell_soon()
                 raise
             self._count(request, artifact_id, entry)
 
-    def _count(self, request: Request, artifact_id: ArtifactId, entry: _Entry) -> None:
+    def _count(self, request: Request, artifact_id: ArtifactId, entry: CountedCall) -> None:
         if (reached := self.reached(request.session_id)) and reached.request_id == request.id:
             del self._reached[request.session_id]
-        self._entries[artifact_id] = entry
+        self._spending.entries[artifact_id] = entry
 
     async def _check(
         self,
@@ -183,12 +167,12 @@ class CeilingGuard:
         else:
             # Others first: what they store meanwhile is then counted twice at most, and never left out.
             uncertain += await self._tell(amount)
-            before = self._stored.get(key, FREE)
+            before = self._spending.stored.get(key, FREE)
             found = await self.spent(None, since=self._midnight(), but_for=tuple(mine))
             stored = max(found, before)
-            self._stored[key] = max(stored, self._stored.get(key, FREE))
+            self._spending.stored[key] = max(stored, self._spending.stored.get(key, FREE))
         spent = stored + certain + uncertain
-        limit = self._limits.get(key, ceiling)
+        limit = self._limit(key, ceiling)
         if spent + amount <= limit:
             return
         steps = ((spent + amount) / ceiling).quantize(_ONE, rounding=ROUND_CEILING)
@@ -214,41 +198,42 @@ class CeilingGuard:
         # Without an offset: that of now is not that of midnight on a day when the clocks change.
         return datetime.combine(self.clock().astimezone().date(), time()).astimezone()
 
-    def _counted(self, session_id: SessionId | None) -> dict[ArtifactId, _Entry]:
+    def _counted(self, session_id: SessionId | None) -> dict[ArtifactId, CountedCall]:
         """Return the calls of a session, or those of today, that are counted here."""
         since = None if session_id else self._midnight()
         return {
             id: entry
-            for id, entry in self._entries.items()
+            for id, entry in self._spending.entries.items()
             if session_id in (None, entry.session_id)
             and (since is None or entry.ended is None or entry.ended >= since)
         }
 
     def settle(self, artifact_id: ArtifactId, amount: Decimal | None) -> None:
         """Count a call that has ended at its cost; None where it has not told that."""
-        entry = self._entries.get(artifact_id)
+        entry = self._spending.entries.get(artifact_id)
         if entry is not None:
             cost, is_known = (entry.most, False) if amount is None else (amount, True)
-            self._entries[artifact_id] = replace(entry, amount=cost, is_known=is_known, ended=self.clock())
+            ended = replace(entry, amount=cost, is_known=is_known, ended=self.clock())
+            self._spending.entries[artifact_id] = ended
             if not is_known:  # it counts until the program ends, and on this day alone
-                self._tell_soon()
+                self.tell_soon()
 
     def forget(self, artifact_id: ArtifactId) -> None:
         """Count a call no longer."""
-        self._entries.pop(artifact_id, None)
-        self._tell_soon()
+        self._spending.entries.pop(artifact_id, None)
+        self.tell_soon()
 
     def forget_stored(self, artifacts: Sequence[Artifact]) -> None:
         """Count calls no longer that are stored now, but for those that have not told their cost."""
         for id in {one.id for one in artifacts}:
-            entry = self._entries.get(id)
+            entry = self._spending.entries.get(id)
             if entry is not None and entry.ended and (entry.is_known or not entry.amount):
                 day = entry.ended.astimezone().date()
-                self._stored[day] = self._stored.get(day, FREE) + entry.amount
+                self._spending.stored[day] = self._spending.stored.get(day, FREE) + entry.amount
                 self.forget(id)
 
-    def _tell_soon(self) -> None:
-        """Tell other windows that calls of this one may cost less now."""
+    def tell_soon(self) -> None:
+        """Tell other windows what calls of this one may cost now, where that has changed."""
         if self.ceilings.day is not None and self._telling is None:
             self._telling = asyncio.create_task(self._tell_changes(), name="tell open costs")
 
@@ -288,18 +273,23 @@ class CeilingGuard:
         }
         if session_id is not None:
             set_for = {CHAPTER: (self.ceilings.chapter, session_id), **set_for}
+        limits = {what: self._limit(key, ceiling or FREE) for what, (ceiling, key) in set_for.items()}
         return tuple(
             f"{dollars(ceiling)} {_WHEN[what]}"
-            + (f" ({dollars(self._limits[key])} until you quit)" if key in self._limits else "")
-            for what, (ceiling, key) in set_for.items()
+            + (f" ({dollars(limits[what])} until you quit)" if limits[what] > ceiling else "")
+            for what, (ceiling, _) in set_for.items()
             if ceiling is not None
         )
+
+    def _limit(self, key: object, ceiling: Decimal) -> Decimal:
+        """Return what may be spent; the setting may have become more than the GM had agreed to."""
+        return max(ceiling, self._spending.limits.get(key, ceiling))
 
     def go_on(self, session_id: SessionId) -> None:
         """Raise the ceiling that was reached, as the GM has agreed."""
         found = self._reached.pop(session_id, None)
         if found is not None:
-            self._limits[found[0]] = found[1].next_limit
+            self._spending.limits[found[0]] = found[1].next_limit
 
     async def aclose(self) -> None:
         """Tell nothing any more."""

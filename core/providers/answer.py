@@ -159,6 +159,8 @@ class Answer:
         self._finish_reason: FinishReason | Literal["error"] | None = None
         self.usage: Usage | None = None
         self.billed: Decimal | None = None
+        self.is_begun = False
+        """Whether the model did something, if only to think."""
 
     @property
     def is_finished(self) -> bool:
@@ -172,6 +174,7 @@ class Answer:
         if len(self._refusal) <= _LONGEST_REFUSAL:
             self._refusal += piece.refusal
         self._has_reasoning = self._has_reasoning or piece.has_reasoning or self._filter.has_thought
+        self.is_begun = self.is_begun or piece.is_progress
         if piece.finish_reason:
             self._finish_reason = _known(piece.finish_reason)
         if self._filter.is_ended and self._finish_reason in (None, "length"):
@@ -199,7 +202,7 @@ class Answer:
                 f"The model declined to answer (“{shown}”); nothing is lost, edit the text and retry.",
             )
         if self._finish_reason is None:
-            raise cut_off(self.usage, self.billed)
+            raise cut_off(self)
         if self._finish_reason == "content_filter":
             raise self._error(ErrorCode.LLM_CONTENT_FILTERED)
         if self._finish_reason == "error":
@@ -235,7 +238,14 @@ class Answer:
         return self._error(ErrorCode.LLM_ERROR, f"{what}; nothing is lost, retry.", is_blank=True)
 
     def _error(self, code: ErrorCode, message: str = "", *, is_blank: bool = False) -> ProviderError:
-        return ProviderError(code, message, usage=self.usage, billed=self.billed, is_blank=is_blank)
+        return ProviderError(
+            code,
+            message,
+            usage=self.usage,
+            billed=self.billed,
+            is_blank=is_blank,
+            is_begun=self.is_begun,
+        )
 
 
 def _more_of(before: Usage | None, now: Usage | None) -> Usage | None:
@@ -246,13 +256,14 @@ def _more_of(before: Usage | None, now: Usage | None) -> Usage | None:
     return Usage(*(max((count for count in pair if count is not None), default=None) for pair in pairs))
 
 
-def cut_off(usage: Usage | None = None, billed: Decimal | None = None) -> ProviderError:
-    """Return the error of a stream that ended before the model had."""
+def cut_off(answer: Answer | None = None) -> ProviderError:
+    """Return the error of a stream that ended before the model had, with the tokens of the `answer`."""
     return ProviderError(
         ErrorCode.LLM_SERVER_ERROR,
         "The connection to the model's service broke off within the answer; nothing is lost, retry.",
-        usage=usage,
-        billed=billed,
+        usage=answer.usage if answer else None,
+        billed=answer.billed if answer else None,
+        is_begun=answer.is_begun if answer else False,
     )
 
 

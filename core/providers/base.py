@@ -95,6 +95,7 @@ class ProviderError(StoryEngineError):
         usage: Usage | None = None,
         billed: Decimal | None = None,
         is_blank: bool = False,
+        is_begun: bool = False,
     ) -> None:
         super().__init__(code, message, hint)
         self.retry_after = None if retry_after is None else bounded_wait(retry_after)
@@ -102,6 +103,8 @@ class ProviderError(StoryEngineError):
         self.billed = billed
         self.is_blank = is_blank
         """Whether the call ended well, but for an answer without a word."""
+        self.is_begun = is_begun
+        """Whether the model had begun, if only to think: a service may bill that."""
 
 
 class Provider(Protocol):

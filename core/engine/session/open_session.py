@@ -71,6 +71,7 @@ class OpenSession:
         writer.on_locked_out = self._follower.start
         if parts.guard is not None:
             writer.on_calls_stored = parts.guard.forget_stored
+            parts.guard.tell_soon()  # what the engine before this one left open
 
     @property
     def snapshot(self) -> Snapshot:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Final, Protocol
 
 from core.config.sections import MOST_TEXTS
@@ -36,6 +37,8 @@ class Embedding:
     model: str
     """The model, as the service names it."""
     usage: Usage = field(default_factory=Usage)
+    billed: Decimal | None = None
+    """Cost of the call by the service, in US dollars; None where it says nothing."""
 
 
 class Embedder(Protocol):

@@ -23,6 +23,7 @@ from core.providers.embedding.base import (
     shortened,
     unit,
 )
+from core.providers.openai.chunks import billed_of
 from core.providers.openai.provider import OpenAIProvider
 from core.text.cleaning import clean_line
 
@@ -46,7 +47,10 @@ def read_embedding(body: bytes, count: int, model: str) -> Embedding:
         raise not_vectors("vectors of different lengths")
     named = answer.get("model")
     said = clean_line(named)[:MAX_NAME_LENGTH] if isinstance(named, str) else ""
-    return Embedding(vectors=tuple(vectors), model=said or model, usage=_usage(answer.get("usage")))
+    usage = answer.get("usage")
+    return Embedding(
+        vectors=tuple(vectors), model=said or model, usage=_usage(usage), billed=billed_of(usage)
+    )
 
 
 def _in_order(vectors: list[Vector], items: list[Any]) -> list[Vector]:

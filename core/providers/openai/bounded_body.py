@@ -18,6 +18,8 @@ LONGEST_LINE: Final = 8_000_000
 """Bytes of one line of a stream: a whole answer at its bound, every character escaped, is shorter."""
 LONGEST_ERROR: Final = 1_000_000
 """Bytes of the body of an error."""
+LONGEST_PIECE: Final = 2_000_000
+"""Bytes of an answer, or of an error, that is not streamed."""
 LONGEST_VECTORS: Final = 16_000_000
 """Bytes of an answer with vectors: 64 of 8,192 numbers of 25 characters have fewer."""
 _VECTORS: Final = "/embeddings"
@@ -87,8 +89,8 @@ def _data_of(line: bytes) -> bytes:
     return b"" if name in _SILENT or (name == b"data" and not value.strip()) else line
 
 
-class ErrorInOnePiece(ReadBody):
-    """Passes an error on as an event that a service sent with status 200, as JSON and not as an event.
+class InOnePiece(ReadBody):
+    """Passes an answer or an error on as an event that a service sent as JSON with status 200.
 
     Any other JSON is passed over, and any other body is passed on as it comes.
     """
@@ -103,19 +105,28 @@ class ErrorInOnePiece(ReadBody):
             if begun.lstrip()[:1] not in (b"", b"{"):
                 yield begun
                 begun = None
-            elif len(begun) > LONGEST_ERROR:
+            elif len(begun) > LONGEST_PIECE:
                 raise _too_long()
         if begun is not None:
-            yield _event_of_error(begun)
+            yield _event_of(begun)
 
 
-def _event_of_error(document: bytes) -> bytes:
-    """Return the event for the error in a JSON document; nothing for any other document."""
+def _event_of(document: bytes) -> bytes:
+    """Return the event for the answer or the error in a JSON document; nothing for any other document."""
     try:
         found = json.loads(document)
     except (ValueError, RecursionError):
         return b""
-    return b"data: %b\n\n" % json.dumps(found).encode() if found.get("error") else b""
+    choices = found.get("choices")
+    if isinstance(choices, list) and not found.get("error"):
+        found["choices"] = [_whole(choice) for choice in choices if isinstance(choice, dict)]
+    is_event = found.get("error") or found.get("choices")
+    return b"data: %b\n\n" % json.dumps(found).encode() if is_event else b""
+
+
+def _whole(choice: dict[str, object]) -> dict[str, object]:
+    """Return an answer that is whole as one that is streamed; it was paid for, streamed or not."""
+    return {**choice, "delta": choice.get("message"), "finish_reason": choice.get("finish_reason") or "stop"}
 
 
 class CompressedBody(ReadBody):
@@ -144,7 +155,7 @@ async def bound(response: httpx2.Response) -> None:
     elif response.request.url.path.endswith(_VECTORS):
         response.stream = BoundedBody(body, most=LONGEST_VECTORS)
     else:
-        response.stream = DataLines(ErrorInOnePiece(BoundedBody(body, most=None)))
+        response.stream = DataLines(InOnePiece(BoundedBody(body, most=None)))
 
 
 def _too_long() -> ProviderError:

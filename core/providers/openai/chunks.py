@@ -43,7 +43,7 @@ class ChunkReader:
             refusal=_text(delta, "refusal"),
             finish_reason=finish_reason,
             usage=_usage(getattr(chunk, "usage", None)),
-            billed=_dollars(getattr(chunk, "usage", None)),
+            billed=billed_of(getattr(chunk, "usage", None)),
             model=_name(chunk, "model"),
         )
 
@@ -104,15 +104,15 @@ def _usage(source: object) -> Usage | None:
     )
 
 
-def _dollars(usage: object) -> Decimal | None:
+def billed_of(usage: object) -> Decimal | None:
     """Return what a service says that the call cost, as OpenRouter does in `usage.cost`.
 
     With a key of the GM for the service behind it, that is its fee alone; the other bill is named beside it.
     """
     billed = _amount(usage, "cost")
-    if billed is None or getattr(usage, "is_byok", None) is not True:
+    if billed is None or _field(usage, "is_byok") is not True:
         return billed
-    behind = _amount(getattr(usage, "cost_details", None), "upstream_inference_cost")
+    behind = _amount(_field(usage, "cost_details"), "upstream_inference_cost")
     return None if behind is None else billed + behind
 
 

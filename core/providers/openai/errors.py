@@ -185,7 +185,7 @@ def _code_by_name(words: str) -> ErrorCode:
 def not_a_stream(content_type: str) -> ProviderError | None:
     """Return the error for an answer with status 200 that held no chunk, None where its type says nothing.
 
-    A page comes from an address that is not the service's; JSON is an error, or an answer in one piece.
+    A page comes from an address that is not the service's, and so does JSON without an answer.
     """
     match content_type.partition(";")[0].strip().lower():
         case "text/html" | "application/xhtml+xml":
@@ -194,10 +194,8 @@ def not_a_stream(content_type: str) -> ProviderError | None:
                 "STORYENGINE_BASE_URL may be wrong (it often ends in /v1), or your network asks for a login."
             )
         case "application/json":
-            message = (
-                "The model's service answered with JSON in one piece and not with a stream; nothing is lost."
-            )
-            hint = "Choose a service that streams; STORYENGINE_BASE_URL says where it is."
+            message = "The model's service answered with JSON that holds no answer; nothing is lost."
+            hint = URL_HINT
         case _:
             return None
     return ProviderError(ErrorCode.LLM_REQUEST_ERROR, message, hint=hint)

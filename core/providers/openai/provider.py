@@ -210,7 +210,7 @@ class OpenAIProvider:
         except ProviderError as error:
             if answer.is_finished:
                 return None
-            error.usage, error.billed = answer.usage, answer.billed
+            error.usage, error.billed, error.is_begun = answer.usage, answer.billed, answer.is_begun
             raise
 
     @property

@@ -213,7 +213,7 @@ def connection_with(provider: ProviderName, configuration: Configuration) -> Con
     if settings.active().provider != provider:
         profile = "production" if provider == "openai" else "local"
         settings = settings.model_copy(update={"profile": profile, "provider": provider})
-    return connection_of(Configuration(configuration.paths, settings))
+    return connection_of(replace(configuration, settings=settings))
 
 
 async def find_key(account: Account) -> FoundKey | None:
@@ -359,7 +359,7 @@ def connect(connection: Connection, configuration: Configuration) -> tuple[Confi
             f"This holds until you quit: at the next start {' and '.join(first) or 'the environment'} "
             "overrides config.toml."
         )
-    return Configuration(configuration.paths, settings), note
+    return replace(configuration, settings=settings), note
 
 
 def _told_apart(profile: ProfileSettings) -> tuple[object, ...]:

@@ -42,6 +42,7 @@ class StepEmbedder:
         self.starts = 0
         self.is_closed = False
         self.failures: list[Exception] = []
+        self.bill: Decimal | None = None
         self.only = ""
         """The text that is waited with, where it is not any."""
         self.may_start, self.may_answer = asyncio.Event(), asyncio.Event()
@@ -62,7 +63,8 @@ class StepEmbedder:
         if self.only in ("", *texts):
             await self.may_answer.wait()
         vectors = tuple((float(len(text)), 0.0) for text in texts)
-        return Embedding(vectors=vectors, model=self.model, usage=Usage(input_tokens=TOKENS, output_tokens=0))
+        usage = Usage(input_tokens=TOKENS, output_tokens=0)
+        return Embedding(vectors=vectors, model=self.model, usage=usage, billed=self.bill)
 
     async def aclose(self) -> None:
         self.is_closed = True

@@ -19,6 +19,7 @@ from core.gateway.model_call import ModelCall
 from core.gateway.model_gateway import ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
 from core.ledger.prices import PriceBook
+from core.ledger.spending import Spending
 from core.providers.base import Completion, ProviderError, TextDelta
 from tests.core.gateway.test_costs_of_calls import (
     CHOICE,
@@ -43,10 +44,14 @@ pytestmark = pytest.mark.anyio
 
 
 def window(
-    database: MemoryDatabase, ceilings: Ceilings, tmp_path: Path, model: StepModel | None = None
+    database: MemoryDatabase,
+    ceilings: Ceilings,
+    tmp_path: Path,
+    model: StepModel | None = None,
+    spending: Spending | None = None,
 ) -> tuple[ModelGateway, CeilingGuard]:
-    store = MemoryStore(database)
-    guard = CeilingGuard(ceilings, store.calls.spent, lambda: NOW, store.calls.tell_open_costs)
+    calls = MemoryStore(database).calls
+    guard = CeilingGuard(ceilings, calls.spent, lambda: NOW, calls.tell_open_costs, spending or Spending())
     way = gateway(model or service(), tmp_path)
     way.cashier = type(way.cashier)(PriceBook({"a-model": OWN}), guard, lambda: NOW)
     return way, guard
@@ -153,7 +158,15 @@ async def test_windows_that_call_at_random_never_spend_more_than_the_ceiling(see
     assert {*told_in(database)} == {0}
 
 
-@pytest.mark.parametrize("steps", [(TextDelta("I nod."), answer(Usage())), (TextDelta("I "), OSError())])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (TextDelta("I nod."), answer(Usage())),
+        (TextDelta("I "), OSError()),
+        (ProviderError(ErrorCode.LLM_SERVER_ERROR, is_begun=True),),
+    ],
+    ids=["told no tokens", "broke off", "broke off while it thought"],
+)
 async def test_a_call_that_does_not_tell_its_cost_counts_at_the_most_that_it_may_have(
     steps: tuple[TextDelta | Completion | Exception, ...], tmp_path: Path
 ) -> None:
@@ -169,6 +182,31 @@ async def test_a_call_that_does_not_tell_its_cost_counts_at_the_most_that_it_may
     reached = guard.reached(SESSION_ID)
     assert reached is not None
     assert (reached.spent, reached.uncertain) == (Decimal(0), FORECAST)
+
+
+async def test_a_call_that_does_not_tell_its_cost_counts_for_the_engine_that_starts_after_it(
+    tmp_path: Path,
+) -> None:
+    database, spending = MemoryDatabase(), Spending()
+    model = service(TextDelta("I nod."), answer(Usage()))
+    ceilings = Ceilings(day=FORECAST + SPENT)
+    way, guard = window(database, ceilings, tmp_path, model, spending)
+    guard.forget_stored((await call(way)).call_records.artifacts)
+    await until_still()
+    database.open_costs.clear()  # its connection is closed
+    again, after = window(database, ceilings, tmp_path, model, spending)
+    after.tell_soon()
+    await until_still()
+    assert told_in(database) == [FORECAST]
+    refused = (await call(again)).error
+    assert refused is not None
+    assert refused.code is ErrorCode.CEILING_REACHED
+    after.go_on(SESSION_ID)
+    last, _ = window(database, ceilings, tmp_path, model, spending)
+    database.open_costs.clear()
+    assert (await call(last)).error is None, "what the GM agreed to holds until the program ends"
+    higher, _ = window(MemoryDatabase(), Ceilings(day=Decimal(100)), tmp_path, model, spending)
+    assert (await call(higher)).error is None, "a higher ceiling goes before it"
 
 
 async def test_only_the_call_itself_counts_that_did_not_tell_its_cost_and_not_those_to_follow(

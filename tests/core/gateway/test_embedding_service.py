@@ -13,7 +13,7 @@ from core.config.consent import Consent
 from core.config.models.accounts import Account
 from core.config.models.embedding import EmbeddingChoice
 from core.domain.errors import ErrorCode
-from core.domain.requests.cost import YOURS, Cost
+from core.domain.requests.cost import PROVIDER, YOURS, Cost
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
@@ -209,6 +209,33 @@ async def test_a_start_that_fails_is_tried_again_later(
         assert code_of(await way.service.embed_query("the key", asked())) is ErrorCode.LLM_SERVER_ERROR
     monkeypatch.setattr(way.service, "_rests_until", 0.0)
     assert (await way.service.embed_query("the key", asked())).vector is not None
+
+
+async def test_the_bill_of_a_service_counts_before_the_prices(
+    embedder: StepEmbedder, consent: Consent
+) -> None:
+    way = Way(embedder, consent, batch=1)
+    embedder.bill = Decimal("0.0123")
+    made = await way.service.embed_batch(["the key", "the well"], beside_the_play())
+    assert artifact_of(made).cost == Cost(amount=Decimal("0.0246"), source=PROVIDER, prices=PRICE)
+
+
+@pytest.mark.parametrize("code", [ErrorCode.LLM_TIMEOUT, ErrorCode.LLM_RATE_LIMITED])
+async def test_texts_that_a_service_may_have_read_before_a_failure_make_the_cost_unknown(
+    code: ErrorCode, embedder: StepEmbedder, consent: Consent
+) -> None:
+    way = Way(embedder, consent, batch=1)
+    embedder.only = "two"
+    embedder.may_answer.clear()
+    batch = asyncio.create_task(way.service.embed_batch(["one", "two", "three"], beside_the_play()))
+    await until_still()
+    embedder.failures.append(ProviderError(code))
+    embedder.may_answer.set()
+    artifact = artifact_of(await batch)
+    known = 2 * TOKENS if code is ErrorCode.LLM_RATE_LIMITED else None
+    assert artifact.usage.input_tokens == known
+    assert artifact.cost is not None
+    assert artifact.cost.amount == (Decimal("0.8") if known else None)
 
 
 # Beside the play

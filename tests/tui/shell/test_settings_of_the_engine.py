@@ -30,3 +30,4 @@ def test_the_engine_has_the_settings_of_the_gm(tmp_path: Path) -> None:
     )
     assert (found.play.afterthoughts, found.play.hints) == (1, HintRules(12, by_model=True))
     assert found.rules.ceilings == Ceilings(Decimal(2), Decimal(5))
+    assert found.rules.spending is found.spending

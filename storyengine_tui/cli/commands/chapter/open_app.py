@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 from core.config.files.paths import find_paths
 from core.domain.errors import StoryEngineError
@@ -58,7 +59,7 @@ async def _read() -> Configuration:
 
     await open_gate(configuration)
     settings = configuration.settings.model_copy(update={"password_hash": None})
-    return Configuration(configuration.paths, settings)
+    return replace(configuration, settings=settings)
 
 
 async def run_until_left(make: MakeApp, configuration: Configuration | Unread) -> int:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
@@ -75,7 +75,7 @@ class TypedAccount:
         """Return the configuration with this account; raise StoryEngineError when an agent cannot go on."""
         accounts = {**configuration.settings.accounts, self.name: self.settings(configuration)}
         settings = configuration.settings.model_copy(update={"accounts": accounts})
-        changed = Configuration(configuration.paths, settings)
+        changed = replace(configuration, settings=settings)
         _ = changed.choices
         return changed
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -167,7 +167,6 @@ async def use(entry: "CatalogueEntry", configuration: "Configuration") -> tuple[
 def _use(entry: "CatalogueEntry", configuration: "Configuration") -> tuple["Configuration", str]:
     from core.domain.errors import IllegalCommandError
     from core.providers.local.catalogue import bundled
-    from storyengine_tui.bootstrap import Configuration
     from storyengine_tui.screens.models.settings_file import change_settings
 
     file = _file_of(entry, configuration.paths)
@@ -199,7 +198,7 @@ def _use(entry: "CatalogueEntry", configuration: "Configuration") -> tuple["Conf
             "model_path": None,
         }
     )
-    return Configuration(configuration.paths, settings), _note_of_environment()
+    return replace(configuration, settings=settings), _note_of_environment()
 
 
 def _note_of_environment() -> str:

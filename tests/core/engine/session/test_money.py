@@ -34,6 +34,15 @@ async def test_a_prompt_that_is_withdrawn_at_a_ceiling_is_not_asked_about_any_mo
         assert session.money.reached is None
 
 
+async def test_what_the_gm_agreed_to_at_a_ceiling_holds_where_the_engine_starts_again() -> None:
+    async with paid(Ceilings(chapter=Decimal("0.000001"))) as (scene, session, _):
+        await session.wait(await session.submit_prompt(RED, "Who is there?"))
+        session.money.go_on()
+    async with scene.opened() as session:
+        answered = await session.wait(await session.submit_prompt(RED, "Who is there?"))
+        assert answered.error_code is None
+
+
 async def test_other_windows_are_told_what_a_prompt_may_cost_until_its_reply_is_stored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -90,6 +91,22 @@ def test_too_many_and_too_few_vectors_are_refused(found: int) -> None:
 def test_tokens_that_are_no_count_are_not_given(tokens: object) -> None:
     usage = read(item(1), usage={"prompt_tokens": tokens}).usage
     assert (usage.input_tokens, usage.output_tokens) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("usage", "billed"),
+    [
+        ({"prompt_tokens": 7, "cost": 0.0123}, Decimal("0.0123")),
+        (
+            {"cost": 0.001, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.02}},
+            Decimal("0.021"),
+        ),
+        ({"prompt_tokens": 7, "cost": -1}, None),
+        ({"prompt_tokens": 7}, None),
+    ],
+)
+def test_the_bill_of_a_service_comes_with_its_vectors(usage: object, billed: Decimal | None) -> None:
+    assert read(item(1), usage=usage).billed == billed
 
 
 def test_a_name_that_could_act_on_a_terminal_is_cleaned_and_bounded() -> None:

@@ -271,8 +271,8 @@ async def test_an_error_that_comes_as_json_with_status_200_keeps_its_words(
     [
         ("text/html; charset=utf-8", b"<html>\ndata: log in first\n</html>", "web page"),
         ("text/html", b"<html><body>Log in first</body></html>", "web page"),
-        ("application/json", b'{"choices": [{"message": {"content": "Once."}}]}', "in one piece"),
-        ("application/json", b'{"code": 7, "message": "no such model"}', "in one piece"),
+        ("application/json", b'{"choices": []}', "no answer"),
+        ("application/json", b'{"code": 7, "message": "no such model"}', "no answer"),
     ],
 )
 async def test_what_is_no_stream_is_told_as_what_it_is(

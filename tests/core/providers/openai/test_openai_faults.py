@@ -20,6 +20,7 @@ from tests.http_faults import (
     DONE,
     FaultServer,
     Reply,
+    Step,
     chunk,
     error_reply,
     sse,
@@ -197,6 +198,24 @@ async def test_keeping_the_line_open_is_not_an_answer(server: FaultServer, provi
     await _warm(server, provider)
     server.script(Reply(itertools.cycle((b": ping\n\n", chunk("", role="assistant")))))
     await fail(provider, ErrorCode.LLM_TIMEOUT, request(timeout=0.3))
+
+
+@pytest.mark.parametrize(
+    ("steps", "is_begun"),
+    [
+        ((chunk(reasoning_content="Hm."), CUT), True),
+        ((chunk(reasoning_content="Hm."),), True),
+        ((chunk(reasoning_content="Hm."), sse({"error": {"message": "busy", "code": 502}})), True),
+        ((chunk("", role="assistant"), CUT), False),
+        ((CUT,), False),
+    ],
+    ids=["cut", "without an end", "an error", "nothing but a role", "nothing"],
+)
+async def test_a_stream_that_breaks_off_tells_whether_the_model_had_begun(
+    steps: tuple[Step, ...], is_begun: bool, server: FaultServer, provider: OpenAIProvider
+) -> None:
+    server.script(Reply(steps))
+    assert (await fail(provider, ErrorCode.LLM_SERVER_ERROR)).is_begun is is_begun
 
 
 async def test_no_one_there(make: Callable[..., OpenAIProvider]) -> None:

@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
 
@@ -61,6 +62,20 @@ async def test_counts_of_tokens_are_not_taken_back_by_a_chunk_that_has_none(
 ) -> None:
     server.script(Reply((FIRST, SECOND, END, usage_chunk(), sse({"choices": [], "usage": {}}), DONE)))
     assert (await ask(provider))[1].usage == Usage(11, 7, 3, 2)
+
+
+@pytest.mark.parametrize("finish", ["stop", "length", None])
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+async def test_an_answer_that_is_not_streamed_is_taken_with_its_tokens_and_its_bill(
+    server: FaultServer, provider: OpenAIProvider, finish: str | None, kind: str
+) -> None:
+    usage = {"prompt_tokens": 11, "completion_tokens": 7, "cost": 0.5}
+    choice = {"index": 0, "message": {"role": "assistant", "content": "I nod."}, "finish_reason": finish}
+    whole = json.dumps({"model": "m-1", "choices": [choice], "usage": usage}, indent=1).encode()
+    server.script(Reply((whole[:30], whole[30:]), headers={"Content-Type": kind}))
+    text, completion = await ask(provider)
+    assert (text, completion.model, completion.finish_reason) == ("I nod.", "m-1", finish or "stop")
+    assert (completion.usage, completion.billed) == (Usage(11, 7), Decimal("0.5"))
 
 
 COMPRESSED = {"Content-Type": "text/event-stream", "Content-Encoding": "gzip"}

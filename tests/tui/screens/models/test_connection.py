@@ -138,6 +138,7 @@ def test_what_is_connected_holds_now_and_after_a_restart(tmp_path: Path) -> None
     wanted = Connection(provider="openai", base_url=REMOTE + "/", models={AgentRole.NARRATIVE: "big"})
     after, note = connect(wanted, before)
     assert note == ""
+    assert after.spending is before.spending
     for settings in (after.settings, load_settings(before.paths.config_file)):
         profile = settings.active()
         assert (profile.provider, profile.base_url) == ("openai", REMOTE)
