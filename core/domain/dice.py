@@ -57,7 +57,9 @@ def read_dice(notation: str) -> Dice:
     """Return the dice of a notation; raise IllegalCommandError with an example for anything else."""
     match = _NOTATION.fullmatch("".join(notation.split()))
     if match is None:
-        raise IllegalCommandError(f"“{notation[:40]}” are no dice; write them like d20, 2d6 or 2d6+1.")
+        raise IllegalCommandError(
+            f"“{notation[:40]}” is not a roll of dice; write it like d20, 2d6 or 2d6+1."
+        )
     count, sides, sign, added = match.groups()
     dice = Dice(int(count or 1), int(sides), int(f"{sign}{added}") if sign else 0)
     if not (1 <= dice.count <= MOST_DICE and 2 <= dice.sides <= MOST_SIDES):

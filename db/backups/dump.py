@@ -78,6 +78,8 @@ async def check_backup(url: str, source: Path) -> str:
     Raises StorageError where it is damaged, of another program, of a newer one, or of another schema.
     """
     parsed = parse_url(url)
+    if not await asyncio.to_thread(os.path.exists, source):
+        raise _refusal(f"No file {source} was found; nothing was changed.")
     revision = await _revision_in(parsed, source)
     try:
         has_changed = await asyncio.to_thread(is_damaged, source)

@@ -34,7 +34,10 @@ from core.storage.changes import Changes
 from core.text.name_list import name_key
 
 NOT_OVER: Final = "Changes of a chapter are proposed at its end: end it first (End Chapter on tab 2)."
-NO_MEMBERS: Final = "No character of this chapter is in the library; tab 1 keeps one there (palette)."
+NO_MEMBERS: Final = (
+    "No character of this chapter is in the library;"
+    " “Keep this character in the library” in the palette of tab 1 adds one."
+)
 NO_GAPS: Final = "It has a short description, three traits and three topics; nothing is missing."
 
 

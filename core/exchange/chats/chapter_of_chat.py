@@ -1,7 +1,7 @@
 """Makes a chapter of a chat: prompts and replies of its messages, takes of its swipes.
 
-The chapter is being set up still: world, scene and identities are not in a chat, so the GM writes them and
-locks. The prompts are there from the beginning, and memory is made of them after the lock.
+The chapter is being set up still: world, chapter text and identities are not in a chat, so the GM writes
+them and locks. The prompts are there from the beginning, and memory is made of them after the lock.
 """
 
 from collections import Counter
@@ -81,7 +81,7 @@ class ChatChapter:
         elif self.body.prompt_blocks:
             lines.append("Its author's note is a prompt block for the characters")
         lines.append(
-            "Write world, scene and identities on tab 1, then lock; memory is made of the prompts then."
+            "Write world, chapter and identities on tab 1, then lock: memory is made of the prompts then."
         )
         return tuple(lines)
 

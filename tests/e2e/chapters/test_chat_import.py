@@ -25,7 +25,7 @@ def test_a_chat_becomes_a_chapter_and_nothing_in_it_acts_on_the_terminal(here: M
     made = here.call("import", chat)
     assert made.returncode == 0, made.stderr
     assert "1 prompt, 1 reply, 1 further take, 1 hidden message that no character knows" in made.stdout
-    assert "Write world, scene and identities on tab 1, then lock" in made.stdout
+    assert "Write world, chapter and identities on tab 1, then lock" in made.stdout
     session = made.stdout.split()[3]
     shown = here.call("show", session)
     transcript = here.call("export", session, "--format", "transcript")

@@ -168,7 +168,7 @@ def test_what_is_wrong_is_said_and_changes_nothing(mystery: Machine) -> None:
         ),
         (("present", first, "Kara", "4"), "“4” names no character"),
         (("reveal", first, "9"), "There is no secret 9"),
-        (("roll", "6", first), "are no dice"),
+        (("roll", "6", first), "is not a roll of dice"),
         (("roll", "d6", "--to", "Kara"), "name the chapter as well"),
         (("export", first, "--as", "Kara"), "Only a transcript has --as"),
     ):

@@ -75,6 +75,7 @@ def test_use_says_where_the_environment_goes_first(here: Machine) -> None:
     put(here)
     done = here.call("model", "use", "qwen", STORYENGINE_MODEL_PATH="/x.gguf")
     assert "STORYENGINE_MODEL_PATH is set in the environment, and overrides config.toml" in done.stdout
+    assert "answers from now on" not in done.stdout
 
 
 def test_a_model_that_is_not_here_is_not_used_and_the_command_to_fetch_it_is_named(here: Machine) -> None:

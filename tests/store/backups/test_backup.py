@@ -282,6 +282,11 @@ async def test_a_backup_that_a_failing_disk_does_not_read_to_its_end_is_refused_
     assert refused.value.hint == os.strerror(errno.EIO)
 
 
+async def test_a_backup_whose_name_is_mistyped_is_said_not_to_be_found(url: str, tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"No file .*nothing\.dump was found; nothing was changed"):
+        await check_backup(url, tmp_path / "nothing.dump")
+
+
 async def test_a_backup_of_an_earlier_program_has_no_seal_and_is_restored(
     store: PostgresStore, url: str, file: Path, empty_url: str
 ) -> None:

@@ -68,3 +68,20 @@ def test_a_byte_order_mark_is_no_part_of_a_text_from_standard_input(monkeypatch:
 
     monkeypatch.setattr(sessions, "read_standard_input", read)
     assert asyncio.run(sessions.standard_input(100)) == "The boat is red."
+
+
+def test_the_screen_without_a_terminal_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    """It would wait for keys without an end, as in a timetable of jobs or over ssh without -t."""
+    ended = subprocess.run(
+        [sys.executable, "-c", "from storyengine_tui.cli import main; main()"],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (ended.returncode, ended.stdout) == (ExitCode.REFUSED, "")
+    assert ended.stderr == (
+        "The screen opens at a terminal only.\n`storyengine --help` lists the commands that need none.\n"
+    )

@@ -81,7 +81,7 @@ def test_next_says_what_is_not_read_yet_and_bank_read_reads_it(
     assert f"`storyengine bank read {first[0]}` reads what is left." in said
     assert "Began chapter 2 of" in said
     assert of_bank("read", str(first[0])).stdout == "Read 1 part.\n"
-    assert of_bank("read", str(first[0])).stdout == "All of it that is in memory was read before.\n"
+    assert of_bank("read", str(first[0])).stdout == "Everything in memory has been read already.\n"
 
     async def check(engine: Engine) -> None:
         assert [one.state for one in await engine._store.bank.readings(first[0])] == [RequestState.DONE]

@@ -24,7 +24,7 @@ MOST_LAST: Final = 200
 _MORE: Final = 4
 """Factor by which more are looked at where these do not tell."""
 NOTHING_TO_UNDO: Final = "There is no change of the bank of this chapter to undo."
-NOTHING_TO_REDO: Final = "Nothing was undone last in the bank, so nothing can be redone."
+NOTHING_TO_REDO: Final = "Nothing was undone in the memory bank; there is nothing to redo."
 VersionKey = tuple[ItemId, int]
 """An item and the number of one of its versions."""
 Versions = Mapping[VersionKey, Item]

@@ -48,9 +48,7 @@ Ids = Annotated[
     typer.Argument(metavar="ITEM", help="The id of an item, or how it begins; several are possible."),
 ]
 Off = Annotated[bool, typer.Option("--off", help="Take it back.")]
-NOT_SAID = (
-    "No line of prompt {} has these words, of a few letters at least; `storyengine show` has all lines."
-)
+NOT_SAID = "No line of prompt {} has these words, or they are too few; `storyengine show` prints all lines."
 DOES_NOT_COUNT = "does not count"
 """State of an item that something newer has replaced, or whose prompt was undone."""
 SO_ALREADY = "Nothing was changed: it is so already."

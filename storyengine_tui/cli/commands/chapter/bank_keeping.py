@@ -83,7 +83,7 @@ async def read(session: SessionArgument) -> None:
         failed = failed_in_words(opened.snapshot.requests)
     if failed:
         raise IllegalCommandError(f"{failed[0].upper()}{failed[1:]}; `storyengine queue list` says why.")
-    say(f"Read {counted(parts, 'part')}." if parts else "All of it that is in memory was read before.")
+    say(f"Read {counted(parts, 'part')}." if parts else "Everything in memory has been read already.")
 
 
 @command(app)

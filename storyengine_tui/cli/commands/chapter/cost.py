@@ -17,7 +17,7 @@ from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import find_any_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import console, say, say_wrong, shown
-from storyengine_tui.cli.running import echo_rows, print_bytes
+from storyengine_tui.cli.running import echo_rows, one_of, print_bytes, refuse_together
 
 COLUMNS = ("amount", "calls", "unknown", "local", "input_tokens", "output_tokens")
 """The fields of a sum in the order of the columns; `amount` is in US dollars."""
@@ -34,14 +34,17 @@ async def cost(
     ] = None,
     by: Annotated[
         By | None,
-        typer.Option(help="What to sum by; by agent for one chapter, else by chapter.", show_default=False),
+        typer.Option(
+            **one_of(By),
+            help="What to sum by; by agent for one chapter, else by chapter.",
+            show_default=False,
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; amounts are strings.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a line of headings.")] = False,
 ) -> None:
     """Print what the calls of models cost, in US dollars; calls of unknown price are counted beside it."""
-    if as_json and as_csv:
-        raise typer.BadParameter("Choose one of --json and --csv.")
+    refuse_together(**{"--json": as_json, "--csv": as_csv})
     async with running_catalog(await unlocked()) as catalog:
         session_id = None if session is None else await find_any_session(catalog, session)
         entries, unreadable = await catalog.ledger(session_id)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from core.config.files.paths import find_paths
-from core.domain.errors import StoryEngineError
+from core.domain.errors import IllegalCommandError, StoryEngineError
 from storyengine_tui.bootstrap import Configuration, Unread, configure, find_private_paths, running_engine
 from storyengine_tui.cli.exit_codes import exit_code_of
 from storyengine_tui.cli.printing import say_error, start_log
@@ -40,10 +40,23 @@ def open_app() -> int:
         unread = Unread(find_private_paths(), _read)
         if (sys.stdin.isatty() and sys.stdout.isatty()) or "TEXTUAL_DRIVER" in os.environ:
             return asyncio.run(run_until_left(_app, unread))
-        return asyncio.run(run_until_left(_app, asyncio.run(_read())))
+        configuration = asyncio.run(_read())
+        require_terminal()
+        return asyncio.run(run_until_left(_app, configuration))
     except StoryEngineError as error:
         say_error(error)
         return exit_code_of(error.code)
+
+
+def require_terminal() -> None:
+    """Raise IllegalCommandError where keys come from no terminal, or what is drawn goes to none.
+
+    The screen would wait for keys without an end. It is drawn on standard error.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise IllegalCommandError(
+            "The screen opens at a terminal only.", "`storyengine --help` lists the commands that need none."
+        )
 
 
 def _app(configuration: Configuration | Unread, after: Exception | None) -> StoryEngineApp:

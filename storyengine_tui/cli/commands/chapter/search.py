@@ -15,15 +15,17 @@ from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.commands.chapter.sessions import WHICH_CHAPTER, find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import say, say_wrong
-from storyengine_tui.cli.running import START_SECONDS, print_json
+from storyengine_tui.cli.running import START_SECONDS, print_json, refuse_together
 
 
 async def search(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The words to find; each may be a beginning.")],
     session: Annotated[
-        str,
-        typer.Option("--session", metavar="SESSION", help=WHICH_CHAPTER),
-    ] = "last",
+        str | None,
+        typer.Option(
+            "--session", metavar="SESSION", help=f"{WHICH_CHAPTER} Left out, the last.", show_default=False
+        ),
+    ] = None,
     book: Annotated[
         str | None,
         typer.Option("--book", metavar="BOOK", help="All chapters of this book.", show_default=False),
@@ -36,10 +38,11 @@ async def search(
 
     Items of the memory bank are found by their meaning too.
     """
+    refuse_together(**{"--session": session, "--book": book})
     if not text.strip() or len(text) > LONGEST_SEARCH:
         raise IllegalCommandError(f"Nothing was searched: give 1 to {LONGEST_SEARCH} characters to find.")
     async with running_engine(await unlocked()) as engine:
-        chapters = await _chapters(engine, session, book)
+        chapters = await _chapters(engine, session or "last", book)
         hits, _ = searched = await engine.search(chapters, text, start_seconds=START_SECONDS)
     if searched.gap:
         say_wrong(f"Not searched: {searched.gap}; `storyengine doctor --verify` says why.")

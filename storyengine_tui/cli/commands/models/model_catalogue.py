@@ -134,7 +134,7 @@ async def use_(
     """Let a model of the list answer; the bundled one ends the use of another file."""
     entry = _named(name)
     _, note = await use(entry, configure())
-    say(f"{entry.title} answers from now on. {note}".rstrip())
+    say(f"{entry.title} is saved in config.toml. {note}" if note else f"{entry.title} answers from now on.")
 
 
 async def ask_for_weights(configuration: Configuration) -> None:

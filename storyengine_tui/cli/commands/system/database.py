@@ -51,7 +51,10 @@ async def backup(
             help="The file to write, or a directory to write it into; with / at its end one that is made.",
         ),
     ],
-    keep: Annotated[int, typer.Option("--keep", min=1, help="How many a directory keeps.")] = BACKUPS_KEPT,
+    keep: Annotated[
+        int | None,
+        typer.Option("--keep", min=1, help=f"How many a directory keeps; {BACKUPS_KEPT} if not given."),
+    ] = None,
 ) -> None:
     """Write a verified backup of everything with pg_dump; works while the program plays.
 
@@ -61,7 +64,9 @@ async def backup(
         raise typer.BadParameter("Name a file or a directory to write the backup to.")
     file = Path(target)
     if target.endswith(os.sep) or await asyncio.to_thread(os.path.isdir, file):
-        file = await back_up_into(await unlocked(), file, keep)
+        file = await back_up_into(await unlocked(), file, keep or BACKUPS_KEPT)
+    elif keep is not None:
+        raise typer.BadParameter(f"There is no directory {target} for --keep; a / at its end makes it.")
     else:
         await back_up(await unlocked(), file)
     say(f"Backed up to {file}")

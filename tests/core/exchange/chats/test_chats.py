@@ -59,7 +59,7 @@ def test_messages_become_prompts_and_replies_and_names_the_cast() -> None:
         (2, Role.AGENT, Slot.ORANGE, "Me too."),
     ]
     session = made.body.session
-    assert session.state is SessionState.DRAFT_TAB1, "the GM writes world, scene and identities first"
+    assert session.state is SessionState.DRAFT_TAB1, "the GM writes world, chapter and identities first"
     assert session.roster == ((Slot.RED, "Kara"), (Slot.ORANGE, "Joss"))
     assert (session.title, session.prompt_index, session.next_slot) == ("A chat", 2, Slot.RED)
 

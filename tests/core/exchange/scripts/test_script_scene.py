@@ -152,7 +152,7 @@ SECRET = '[[secret]]\ntext = "S"\nknown_by = [1]\n'
         ('line = " "', "prompt 1: line is blank."),
         (f'line = "{"x" * 20_001}"', "prompt 1: line has 20,001 characters, and 20,000 fit."),
         ("roll = 6", "prompt 1: roll must be text in quotes, not a number."),
-        ('roll = "6"', "prompt 1: roll: “6” are no dice; write them like d20, 2d6 or 2d6+1."),
+        ('roll = "6"', "prompt 1: roll: “6” is not a roll of dice; write it like d20, 2d6 or 2d6+1."),
         ('roll = "101d6"', "prompt 1: roll: A roll has 1 to 100 dice with 2 to 1,000 sides, like 2d6."),
         ('roll = "0d6"', "prompt 1: roll: A roll has 1 to 100 dice with 2 to 1,000 sides, like 2d6."),
         (f'roll = "{"1" * 41}"', "prompt 1: roll has 41 characters, and 40 fit."),

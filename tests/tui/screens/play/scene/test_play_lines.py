@@ -149,11 +149,11 @@ async def test_what_are_no_dice_and_a_line_without_text_are_refused_in_their_dia
     desktop: Desktop,
 ) -> None:
     async with at_table(desktop) as table:
-        # What are no dice is said in the dialog.
+        # A word that is no roll is refused in the dialog.
         opened = await dialog(table, DiceModal, "roll_dice")
         await table.type("[b]x")
         await table.pilot.press("enter")
-        await table.until(lambda: "“[b]x” are no dice" in refusal(opened))
+        await table.until(lambda: "“[b]x” is not a roll of dice" in refusal(opened))
         assert opened.query_one(CappedTextArea).text == "[b]x"
         await table.pilot.press("tab", "enter", "escape")
         await table.until(lambda: not isinstance(table.app.screen, DiceModal))
