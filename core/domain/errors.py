@@ -183,5 +183,5 @@ class ChangedElsewhereError(StorageError):
 def valid(made: Made, problems_of: Callable[[Made], Iterable[str]]) -> Made:
     """Return what the GM made; raise IllegalCommandError with the first of its problems, if it has any."""
     for problem in problems_of(made):
-        raise IllegalCommandError(f"{problem} Nothing was stored.")
+        raise IllegalCommandError(f"{problem} Nothing was saved.")
     return made

@@ -214,7 +214,7 @@ class PostgresLibrary:
             if not _is_about_a_name(error):
                 raise
             raise StorageError(
-                SAVE, f"{taken} Nothing was stored.", "Choose another name.", is_transient=False
+                SAVE, f"{taken} Nothing was saved.", "Choose another name.", is_transient=False
             ) from error
 
     async def _purge(self, table: sa.Table, row_id: UUID, what: str) -> None:

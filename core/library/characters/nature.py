@@ -55,7 +55,7 @@ def _number(item: Nature, text: str) -> float:
     try:
         return float(text.strip().replace(",", "."))
     except ValueError as error:
-        raise IllegalCommandError(f"{BOUNDS[type(item)]} Nothing was stored.") from error
+        raise IllegalCommandError(f"{BOUNDS[type(item)]} Nothing was saved.") from error
 
 
 def items_of(character: LibraryCharacter) -> tuple[Nature, ...]:

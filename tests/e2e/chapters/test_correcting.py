@@ -60,7 +60,7 @@ def test_standard_input_that_is_no_text_is_refused(corrected: tuple[Machine, str
     here, session = corrected
     refused = here.pipe(b"Kara \xff holds it.", "correct", session, "-")
     assert refused.returncode == ExitCode.REFUSED
-    assert "not UTF-8 text; nothing was stored" in refused.stderr
+    assert "not UTF-8 text; nothing was saved" in refused.stderr
 
 
 @pytest.mark.parametrize("length", [LONGEST_CORRECTION + 1, 3_000_000], ids=["by one", "by far"])

@@ -122,7 +122,7 @@ async def test_a_name_that_is_taken_is_named_with_whose_it_is(store: SessionStor
     characters = CharacterLibrary(store.library, lambda: NOW)
     await characters.save(replace(await characters.create("Kara"), aliases=("Chary",)))
     zed = await characters.create("Zed")
-    with pytest.raises(StorageError, match="“chary” is already a name of “Kara”; nothing was stored"):
+    with pytest.raises(StorageError, match="“chary” is already a name of “Kara”; nothing was saved"):
         await characters.save(replace(zed, aliases=("The Fox", "chary")))
     assert [one.aliases for one in await characters.listed()] == [("Chary",), ()]
 

@@ -166,7 +166,7 @@ class CharacterLibrary(Archive[LibraryCharacter]):
         end that is over.
         """
         if until is not None and until <= self._clock():
-            raise IllegalCommandError("A pause ends later than now; choose another time. Nothing was stored.")
+            raise IllegalCommandError("A pause ends later than now; choose another time. Nothing was saved.")
         return await self.save(replace(character, is_paused=True, paused_until=until))
 
     async def resume(self, character: LibraryCharacter) -> LibraryCharacter:
@@ -213,7 +213,7 @@ class CharacterLibrary(Archive[LibraryCharacter]):
             theirs = set(map(name_key, other.names)) if other.id != character.id else set()
             for name in character.names:
                 if name_key(name) in theirs:
-                    return f"“{name}” is already a name of “{other.name}”; nothing was stored."
+                    return f"“{name}” is already a name of “{other.name}”; nothing was saved."
         return ""
 
 
@@ -246,7 +246,7 @@ def _made(
         raise FileRefusedError(f"{file.name}: {error.message}") from error
     # In another group than the card says it would see what it must not see.
     for problem in problems_of_groups((character.group, *character.groups_visible), ()):
-        raise FileRefusedError(f"{file.name}: {problem} Nothing was stored.")
+        raise FileRefusedError(f"{file.name}: {problem} Nothing was saved.")
     return character, lines
 
 

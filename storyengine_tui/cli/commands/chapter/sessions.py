@@ -357,7 +357,7 @@ async def standard_input(longest: int) -> str:
     try:
         return content.decode("utf-8-sig", errors="strict" if len(content) <= most else "ignore")
     except UnicodeDecodeError as error:
-        raise IllegalCommandError("Standard input is not UTF-8 text; nothing was stored.") from error
+        raise IllegalCommandError("Standard input is not UTF-8 text; nothing was saved.") from error
 
 
 async def archive(session: SessionArgument) -> None:

@@ -67,7 +67,7 @@ async def _do(name: str, plain: Nature, texts: Mapping[str, str | None], *, is_r
     """List, set or remove what has the name of `plain`; a text that is None stays as it is."""
     given = {field: text for field, text in texts.items() if text is not None}
     if not plain.name and (given or is_removed):
-        raise IllegalCommandError(f"Name the {kind_of(plain)}; nothing was stored.")
+        raise IllegalCommandError(f"Name the {kind_of(plain)}; nothing was saved.")
     async with running_catalog(await unlocked()) as catalog:
         characters = catalog.library.characters
         character = await characters.find(name)
