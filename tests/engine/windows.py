@@ -112,12 +112,12 @@ class Late:
         behind = getattr(owner, name)
         calls = count(1)
 
-        async def wait_first(*arguments: object) -> object:
+        async def wait_first(*arguments: object, **named: object) -> object:
             if next(calls) <= after:
-                return await behind(*arguments)
+                return await behind(*arguments, **named)
             self.arrived.set()
             await self.gate.wait()
-            return await behind(*arguments)
+            return await behind(*arguments, **named)
 
         monkeypatch.setattr(owner, name, wait_first)
 
