@@ -198,11 +198,9 @@ class ModelGateway:
         """Return the artifact with the cost of its call; unchanged if nothing was sent."""
         if not call.is_sent:
             return artifact
-        billed, is_begun = None, False
-        if call.completion:
-            billed, is_begun = call.completion.billed, True
-        elif isinstance(error, ProviderError):
-            billed, is_begun = error.billed, error.is_begun
+        billed, is_begun = (call.completion.billed, True) if call.completion else (None, False)
+        if isinstance(error, ProviderError):
+            billed, is_begun = billed if error.billed is None else error.billed, is_begun or error.is_begun
         answered = clean_line(call.completion.model) if call.completion else ""
         planned = self._plan(call.context, call.choice)
         cost = await self.cashier.cost(artifact, planned, answered, billed, is_begun=is_begun)
