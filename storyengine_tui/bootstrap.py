@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from core.config.files.paths import ENV_FILE, Paths, find_paths
 from core.config.files.private_files import refuse_open_places
-from core.ledger.spending import Spending
 
 if TYPE_CHECKING:
     from core.config.consent import Consent
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from core.engine.queue.control import QueueControl
     from core.gateway.embedding_service import EmbeddingPlan
     from core.ledger.prices import PriceBook
+    from core.ledger.spending import Spending
     from db.store import PostgresStore
 
 HEAVY = ("uuid6", "db.store", "core.engine.engine", "core.providers.factory")
@@ -41,13 +41,19 @@ START_TIMEOUT = 120.0
 """Seconds that the private server may take to come up, its very first start included."""
 
 
+def _no_spending() -> "Spending":
+    from core.ledger.spending import Spending
+
+    return Spending()
+
+
 @dataclass(frozen=True, slots=True)
 class Configuration:
     """Settings and paths of the program."""
 
     paths: Paths
     settings: "Settings"
-    spending: Spending = field(default_factory=Spending, compare=False)
+    spending: "Spending" = field(default_factory=_no_spending, compare=False)
     """Amounts remembered until the program ends, whatever the settings become."""
 
     @property

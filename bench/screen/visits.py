@@ -54,12 +54,20 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def visit_floor(samples: Samples, stage: Stage, *, keys: int) -> None:
-    """Start the floor, type into it, resize it."""
+def visit_floor_start(samples: Samples, stage: Stage) -> None:
+    """Start the floor, and leave as soon as it shows."""
     with Window(FLOOR, bare_environment(stage.home), cwd=ROOT) as window:
         painted = window.wait_for(lambda: _is_full(window))
         samples.add("floor first paint", painted - window.began)
         samples.add("floor first processor", window.processor_seconds())
+        window.settle(0.2)
+        window.leave("ctrl+q")
+
+
+def visit_floor(samples: Samples, stage: Stage, *, keys: int) -> None:
+    """Start the floor, type into it, resize it."""
+    with Window(FLOOR, bare_environment(stage.home), cwd=ROOT) as window:
+        window.wait_for(lambda: _is_full(window))
         window.settle(0.3)
         _type(samples, "floor", window, keys)
         samples.attempt("resizing the floor", lambda: _resize(samples, "floor resizing", window))

@@ -2,20 +2,22 @@
 
 import re
 
+# Patterns for rare characters are compiled by their first use: the first paint waits for this module.
+
 # Matches complete escape sequences, so that their printable ends do not remain: CSI, then the string kinds
 # (OSC, DCS, SOS, PM, APC) up to their terminator or the end of the line, then the two-character ones. What
 # begins a string in one character does so only with its terminator: “ is “â€œ” and ” “â€\x9d” where UTF-8 was
 # read as another encoding, and the rest of the line is text.
-_SEQUENCES = re.compile(
+_SEQUENCES = (
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
     r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
     r"|[\x90\x98\x9d-\x9f][^\x07\x1b\x90\x98\x9c-\x9f\n]*+(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]?"
 )
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-_LINE_ENDS = re.compile(r"\r\n?|[\x85\u2028\u2029]")
+_CONTROLS = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]"
+_LINE_ENDS = r"\r\n?|[\x85\u2028\u2029]"
 # Bidirectional overrides and isolates can make a line look different from the stored text.
-_BIDI_CONTROLS = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
+_BIDI_CONTROLS = r"[\u202a-\u202e\u2066-\u2069]"
 
 _ZERO_WIDTH = frozenset("\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad")
 
@@ -33,10 +35,10 @@ def clean(text: str) -> str:
     """
     if _SUSPECT.search(text) is None:
         return text
-    text = _LINE_ENDS.sub("\n", text)
-    text = _SEQUENCES.sub("", text)
-    text = _CONTROLS.sub("", text)
-    return _BIDI_CONTROLS.sub("", text)
+    text = re.sub(_LINE_ENDS, "\n", text)
+    text = re.sub(_SEQUENCES, "", text)
+    text = re.sub(_CONTROLS, "", text)
+    return re.sub(_BIDI_CONTROLS, "", text)
 
 
 def clean_line(text: str) -> str:
@@ -54,7 +56,7 @@ def is_blank(text: str) -> bool:
     return all(character.isspace() or character in _ZERO_WIDTH for character in text)
 
 
-_UNFINISHED = re.compile(
+_UNFINISHED = (
     r"(?:\x1b(?:\[[0-?]*[ -/]*|[ -/]*)?"
     r"|\x9b[0-?]*[ -/]*"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*\x1b?"
@@ -68,11 +70,12 @@ class StreamCleaner:
 
     def __init__(self) -> None:
         self._held = ""
+        self._unfinished = re.compile(_UNFINISHED)
 
     def feed(self, piece: str) -> str:
         """Return the next text that no later piece can change."""
         text = self._held + piece
-        unfinished = _UNFINISHED.search(text, max(0, len(text) - _LONGEST_HOLD))
+        unfinished = self._unfinished.search(text, max(0, len(text) - _LONGEST_HOLD))
         cut = unfinished.start() if unfinished else len(text)
         self._held = text[cut:]
         return clean(text[:cut])

@@ -63,7 +63,6 @@ class StoryEngineApp(OverlayApp, ThemedApp):
 
     TITLE = "Story Engine"
     CSS_PATH: ClassVar[CSSPathType] = [
-        STYLES / "widgets/notes.tcss",
         STYLES / "app.tcss",
         STYLES / "screens/chapter/chapter_screen.tcss",
     ]
@@ -130,7 +129,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
     def on_mount(self) -> None:
         """Paint, then start the engine."""
         self._terminal.note_hang_up()
-        self.call_after_refresh(self._read_later_styles)
+        self.call_after_refresh(self._complete_chapter_screen)
         garbage = Garbage(self._quiet_seconds)
         self.set_timer(COLLECT_AFTER_SECONDS, garbage.start)
         self.set_interval(COLLECT_EVERY_SECONDS, garbage.look)
@@ -144,8 +143,9 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         is_written = self.session is not None and bool(self.session.snapshot.open_requests)
         return 0.0 if is_written else self.chapter.quiet_seconds
 
-    def _read_later_styles(self) -> None:
+    async def _complete_chapter_screen(self) -> None:
         self.stylesheet.read_all(LATER_STYLES)
+        await self.chapter.mount_hidden()
 
     async def _read_settings(self, unread: Unread) -> None:
         try:

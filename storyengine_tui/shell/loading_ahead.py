@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 STYLES = Path(__file__).resolve().parents[1]
 LATER_STYLES = [
+    STYLES / "widgets/notes.tcss",
+    STYLES / "screens/chapter/hidden_at_start.tcss",
     STYLES / "widgets/widgets.tcss",
     STYLES / "screens/setup/setup_pane.tcss",
     STYLES / "screens/play/play_pane.tcss",

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import events, getters, on
+from textual import events, on
 from textual.actions import parse
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -62,12 +62,11 @@ class ChapterScreen(BatchedScreen[None]):
     AUTO_FOCUS = ""
     configuration: "Configuration"  # Set when the engine starts with it, before a session is opened.
 
-    _early_panel = getters.query_one(EarlyPanel)
-    _writer = getters.query_one(WriterBanner)
-    paused = getters.query_one(PausedBanner)
-
     def __init__(self) -> None:
         super().__init__()
+        self._early_panel = EarlyPanel(id="early", classes="grows")
+        self._writer = WriterBanner(id="writer")
+        self.paused = PausedBanner(id="paused")
         self._pages = TabPages(self)
         self.feedback = Feedback(self)
         self._listener = SessionListener(self, self._pages, self.feedback)
@@ -80,16 +79,19 @@ class ChapterScreen(BatchedScreen[None]):
         """Whether no chapter is open and none is coming: one could not be opened."""
 
     def compose(self) -> ComposeResult:
-        """Compose the tabs, and below them the parts that all tabs share."""
+        """Compose the tabs, and around them what shows from the first paint on."""
         yield StatusLine(id="status-line", markup=False)
         with TabbedContent(id="tabs", initial="setup"):
             for tab, title in TITLES.items():
                 yield PageTab(title, id=tab)
-        yield EarlyPanel(id="early", classes="grows")
-        yield from self.feedback.compose()
-        yield WriterBanner(id="writer")
-        yield PausedBanner(id="paused")
         yield KeyLine()
+
+    async def mount_hidden(self) -> None:
+        """Mount the widgets that are hidden at a start, which the first paint does not wait for."""
+        if not self.is_attached:  # The app ended before.
+            return
+        hidden = (self._early_panel, *self.feedback.widgets, self._writer, self.paused)
+        await self.mount(*hidden, before=self.query_one(KeyLine))
 
     def on_resize(self, event: events.Resize) -> None:
         """Set the heights of the visible page before its layout for the new size, and of the others after."""

@@ -1,7 +1,5 @@
 """The progress line and the error banner below every page of a chapter (design 10)."""
 
-from collections.abc import Iterator
-
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -27,10 +25,10 @@ class Feedback:
         self.has_failed_to_start = False
         """Whether nothing can be opened until the GM tries again."""
 
-    def compose(self) -> Iterator[Widget]:
-        """Yield the progress line and the error banner."""
-        yield self._progress
-        yield self._banner
+    @property
+    def widgets(self) -> tuple[Widget, ...]:
+        """The progress line and the error banner."""
+        return self._progress, self._banner
 
     def show_progress(self, what: str) -> None:
         """Say what is in progress; nothing can be typed meanwhile."""

@@ -92,7 +92,7 @@ async def test_the_first_paint_styles_nothing_that_it_does_not_show(desktop: Des
     shown_first = {Path(file).name for file, _ in app.stylesheet.source} | {
         path.name for path in app.css_path
     }
-    assert shown_first == {"notes.tcss", "app.tcss", "chapter_screen.tcss"}
+    assert shown_first == {"app.tcss", "chapter_screen.tcss"}
     async with app.run_test(size=(120, 40)) as pilot:
         await opened(pilot)
         styled = {Path(file).name for file, _ in app.stylesheet.source}

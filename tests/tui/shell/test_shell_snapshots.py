@@ -112,7 +112,7 @@ def test_starting(desktop: Desktop, pictures_match: PicturesMatch, shown: Shown)
     app = StoryEngineApp(never, Configuration(desktop.paths, desktop.settings))
 
     async def run_before(pilot: Pilot[Any]) -> None:
-        await until(pilot, lambda: app.chapter.query_one("#progress").display)
+        await until(pilot, lambda: any(line.display for line in app.chapter.query("#progress")))
 
     assert pictures_match(app, run_before=run_before)
 
@@ -128,7 +128,7 @@ def test_start_failed(desktop: Desktop, pictures_match: PicturesMatch) -> None:
     app = desktop.app()
 
     async def run_before(pilot: Pilot[Any]) -> None:
-        await until(pilot, lambda: app.chapter.query_one("#trouble", Banner).is_shown)
+        await until(pilot, lambda: any(one.is_shown for one in app.chapter.query("#trouble").results(Banner)))
 
     assert pictures_match(app, run_before=run_before)
 
