@@ -22,6 +22,7 @@ from core.domain.bank.recall import (
     Candidate,
     Query,
     QueryWord,
+    Vector,
 )
 from core.domain.session.language import Language
 from core.storage.bank_store import Sheets
@@ -106,13 +107,19 @@ def _hits(bits: int, words: Sequence[QueryWord]) -> tuple[str, ...]:
     return tuple(sorted({one.word for place, one in enumerate(words) if bits >> place & 1}))
 
 
+@lru_cache(4)
+def _as_text(vector: Vector) -> str:
+    """Return the vector of a query as pgvector reads it: all characters at one prompt ask with the same."""
+    return text_of(vector)
+
+
 def values_of(query: Query) -> dict[str, object]:
     """Return the parameters of both statements that a query gives, but for its words."""
     return {
         "asks": query.session_id,
         **parts_of.scope_values(query.scopes),
         "model": query.model,
-        "vector": text_of(query.vector or ()),
+        "vector": _as_text(query.vector or ()),
         **parts_of.span_values(query.spans),
         "most": query.candidates,
         "most_compared": COMPARED * query.candidates,

@@ -4,6 +4,8 @@ Each gives ids with a score or a distance; label, chapters and validity are cond
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -250,9 +252,18 @@ def _name_parts() -> tuple[Any, Any]:
 
 
 def span_values(spans: Sequence[Vector]) -> dict[str, object]:
-    """Return the signs of the parts of a query as parameters: always as many, the last one again."""
-    signs = [signs_of(span) for span in spans[:MOST_SPANS]]
-    return {name: signs[min(place, len(signs) - 1)] if signs else None for place, name in enumerate(_SPANS)}
+    """Return the signs of the parts of a query as parameters, and NULL where it has fewer.
+
+    One statement serves all queries: nothing is compared with NULL, and the least of the others counts.
+    """
+    signs = map(_signs_as_text, spans[:MOST_SPANS])
+    return dict(zip_longest(_SPANS, signs))
+
+
+@lru_cache(4 * MOST_SPANS)
+def _signs_as_text(span: Vector) -> str:
+    """Return the signs of a part, which all characters who are asked at one prompt ask with."""
+    return signs_of(span)
 
 
 def _farness(near: Any, *, has_spans: bool) -> ColumnElement[Any]:
