@@ -106,6 +106,10 @@ def test_a_book_is_made_changed_and_deleted(fresh: Machine) -> None:
     played(fresh, script(fresh, "a.toml", "Dawn"))
     fresh.lines("book", "new", "The Lamp", "--author", "N. N.")
     assert "is chapter 1 of “The Lamp”." in fresh.lines("book", "add", "the lamp", "last")[0]
+    fresh.lines("book", "new", "The Stair")
+    assert fresh.lines("book", "add", "the stair", "last")[1] == "It is no longer in “The Lamp”."
+    assert len(fresh.lines("book", "add", "the stair", "last")) == 1
+    fresh.lines("book", "add", "the lamp", "last")
     fresh.lines("book", "edit", "The Lamp", "--title", "The Light")
     assert fresh.lines("book", "show", "the light")[:2] == ["The Light", "N. N."]
     fresh.lines("book", "remove", "the light", "last")

@@ -83,7 +83,7 @@ def test_a_prompt_that_no_chapter_can_have_is_refused_and_is_no_failure_of_the_d
     [session] = ids(played, "Played")
     refused = played.call("mark", session, prompt, "never")
     assert refused.returncode == ExitCode.REFUSED, refused.stderr
-    assert "has no such line" in refused.stderr
+    assert f"The chapter has no prompt {int(prompt):,}; " in refused.stderr
 
 
 def test_a_session_that_is_not_there_or_not_named_is_a_sentence(played: Machine) -> None:

@@ -60,8 +60,13 @@ def test_a_line_is_marked_by_its_numbers_and_one_that_is_not_there_is_refused(
         session_id = await make_active(engine, 2)
         await scene.mark("last", 1, ContextStatus.ALWAYS)
         await scene.mark("last", 2, ContextStatus.NEVER, 1)
-        for prompt, line in ((3, None), (2, 7), (0, None)):
-            with pytest.raises(IllegalCommandError, match="no such line"):
+        refused = (
+            (3, None, "chapter has no prompt 3;"),
+            (2, 7, "Prompt 2 has no line 7;"),
+            (0, None, "no prompt 0;"),
+        )
+        for prompt, line, why in refused:
+            with pytest.raises(IllegalCommandError, match=why):
                 await scene.mark("last", prompt, ContextStatus.NEVER, line)
         stored = await engine.reader(session_id).load()
         assert [(*one.place, one.status) for one in stored.statuses] == [

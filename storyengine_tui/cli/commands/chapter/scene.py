@@ -92,8 +92,10 @@ async def mark(
     async with closed_chapter(session, "mark it there") as chapter:
         canon = await chapter.reads.canon(first=prompt, last=prompt)
         events = [event for event in canon if line in (None, event.ordinal)]
+        if not canon:
+            raise IllegalCommandError(f"The chapter has no prompt {prompt:,}; `storyengine show` has all.")
         if not events:
-            raise IllegalCommandError(f"Prompt {prompt:,} has no such line; `storyengine show` has all.")
+            raise IllegalCommandError(f"Prompt {prompt:,} has no line {line}; `storyengine show` has all.")
         await chapter.scene.set_status(events, status)
     what = f"Prompt {prompt:,}" if line is None else f"Line {line} of prompt {prompt:,}"
     say(f"{what}: {SENT[status]}")

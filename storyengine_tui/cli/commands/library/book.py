@@ -102,9 +102,12 @@ async def _summaries(catalog: SessionCatalog) -> dict[SessionId, SessionSummary]
 async def add(name: Title, session: SessionArgument, number: ChapterNumber = None) -> None:
     """Put a chapter into a book; it leaves the book that it was in."""
     async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
-        changed = await catalog.library.books.add(await catalog.library.books.find(name), session_id, number)
+        books, session_id = catalog.library.books, await find_session(catalog, session)
+        before = await books.of(session_id)
+        changed = await books.add(await books.find(name), session_id, number)
     say(f"{session_id} is chapter {changed.number_of(session_id)} of “{changed.title}”.")
+    if before is not None and before.id != changed.id:
+        say(f"It is no longer in “{before.title}”.")
 
 
 @command(app)

@@ -42,7 +42,10 @@ class CastScreen(KeptShelf[LibraryCharacter]):
     SHELF = "cast"
     WHAT = "character"
     LISTED = "Your characters, kept across chapters"
-    NONE_LISTED = "There is no character yet; i imports cards, n makes one, the palette on tab 1 keeps one."
+    NONE_LISTED = (
+        "There is no character yet; i imports cards, n makes one. "
+        "“Keep this character in the library” (Ctrl+P on tab 1) keeps one of a chapter."
+    )
     HELP = (
         "Enter edits the identity of a character, t its name. i imports character cards, a file or a folder; "
         "a file that you drop on a list, or the JSON of a card that you paste, is offered too. "
