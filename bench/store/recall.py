@@ -2,8 +2,9 @@
 
 A book of twenty chapters has 5,000 items in each. One chapter alone is asked about, and all of them together;
 beside it stands a look at each of all vectors without any other condition, and how many of the nearest are
-found by the index that so many vectors have; then what a list of the items of a chapter takes. Words are as
-frequent as in prose: a few are in most texts, most are in few. Vectors are near one of a few hundred topics.
+found by the index that so many vectors have; then what a list of the items of a chapter takes, and the GM's
+search. Words are as frequent as in prose: a few are in most texts, most are in few. Vectors are near one of a
+few hundred topics.
 """
 
 import argparse
@@ -37,6 +38,8 @@ from core.domain.bank.recall import (
 )
 from core.domain.clock import utc_now
 from core.domain.ids import ItemId, SessionId, new_uuid
+from core.engine.recall.search import search
+from core.engine.recall.texts import KeptTexts
 from db.bank.vectors import text_of
 from db.embedded.server import EmbeddedServer
 from db.store import PostgresStore, open_store
@@ -143,7 +146,13 @@ async def measure(chapters: int, items: int, runs: int, folder: Path) -> list[Fi
         try:
             # A list is read by another store, which has none of the items yet.
             figures = await _measured(store, chapters, items, runs)
-            return [*figures, *await _listed(url, (await _stored(store))[0], items)]
+            sessions = await _stored(store)
+            figures += await _listed(url, sessions[0], items)
+            return [
+                *figures,
+                *await _searched(url, sessions[:1], items),
+                *await _searched(url, sessions, items),
+            ]
         finally:
             await store.aclose()
     finally:
@@ -217,6 +226,29 @@ async def _listed(url: str, session_id: SessionId, count: int) -> list[Figure]:
             Figure("pinning one of them, and reading them again", changed, "ms", changed / first),
         ]
     finally:
+        await store.aclose()
+
+
+async def _searched(url: str, sessions: Sequence[SessionId], items: int) -> list[Figure]:
+    """Measure the GM's first search in chapters by words, and the next ones."""
+    stories, store = Stories(7), await open_store(url)
+    texts = KeptTexts(store)
+    try:
+
+        async def searched(text: str) -> None:
+            await search(store, sessions, text, None, texts)
+
+        first = await _milliseconds(partial(searched, stories.text(1)))
+        rare = await _median([partial(searched, stories.text(2)) for _ in range(9)])
+        letters = await _median([partial(searched, stories.text(1)[:2]) for _ in range(9)])
+        where = f"{len(sessions) * items:,} items, {len(sessions) * PROMPTS:,} prompts"
+        return [
+            Figure(f"the first search by words in {where}", first, "ms"),
+            Figure("another one, of two words", rare, "ms", rare / first),
+            Figure("another one, of two letters", letters, "ms", letters / first),
+        ]
+    finally:
+        texts.close()
         await store.aclose()
 
 

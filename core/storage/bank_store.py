@@ -85,6 +85,15 @@ class BankStore(Protocol):
         such things.
         """
 
+    async def having(
+        self, session_id: SessionId, words: Sequence[str], *, most: int, skipped: int = 0
+    ) -> Sequence[Item]:
+        """Return items of a chapter that count and may have these words, the newest first.
+
+        At most `most` of them, without the first `skipped`. Items with each word somewhere in their texts, in
+        any case and also within another word, are among them; others may be.
+        """
+
     async def has_items(self, session_ids: Collection[SessionId]) -> bool:
         """Whether one of these chapters has an item, whatever counts."""
 

@@ -7,12 +7,14 @@ from typing import Any, Final
 
 from sqlalchemy import (
     URL,
+    Integer,
     Select,
     Text,
     Uuid,
     all_,
     any_,
     bindparam,
+    cast,
     exists,
     func,
     literal,
@@ -30,6 +32,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.storage.bank_store import EarlierChapter, ItemsForInput, Names, Respell, Sheets
 from core.storage.while_others_change import TRIES
 from db.bank.item_reader import ItemReader, version_texts
+from db.bank.letters import patterns_of
 from db.bank.names import NameReader
 from db.bank.parameters import array_of, key_of, time_of
 from db.bank.recall import (
@@ -89,6 +92,15 @@ class PostgresBank:
             if [item.version for item in found] == [row[1] for row in versions]:
                 break
         return found
+
+    async def having(
+        self, session_id: SessionId, words: Sequence[str], *, most: int, skipped: int = 0
+    ) -> Sequence[Item]:
+        """Return items that may have these words; see `BankStore.having`."""
+        values = {"session": session_id, "patterns": array_of(patterns_of(words))}
+        values |= {"most": most, "skipped": skipped}
+        versions = await self._connection.tuples(_HAVING, values, by_index=None)
+        return [item for item in await self._items.read(versions) if item is not None]
 
     async def has_items(self, session_ids: Collection[SessionId]) -> bool:
         """Whether one of these chapters has an item, whatever counts."""
@@ -283,6 +295,23 @@ def _versions(*, with_all: bool, of_canon: bool, of_kinds: bool) -> Select[Any]:
     return query.order_by(item.prompt_index, item.item_id)
 
 
+def _having() -> Select[Any]:
+    """Return the query for the versions of items that may have words; see `BankStore.having`.
+
+    Whether an item counts takes the server longer than its texts do, and is asked of those that match alone.
+    """
+    item = BANK_ITEM.c
+    texts = func.concat_ws(" ", item.name, item.text, cast(item.details, Text), cast(item.evidence, Text))
+    matches = texts.op("~", is_comparison=True)(all_(bindparam("patterns", type_=ARRAY(Text))))
+    return (
+        select(key_of(item), item.version, time_of(item).label("time"))
+        .where(item.session_id == bindparam("session", type_=Uuid), matches, counts(item))
+        .order_by(item.prompt_index.desc(), item.item_id.desc())
+        .limit(bindparam("most", type_=Integer))
+        .offset(bindparam("skipped", type_=Integer))
+    )
+
+
 def _earlier_chapters() -> Select[Any]:
     """Return the query for the chapters before one in its story; see `BankStore.earlier_chapters`."""
     own, other = BOOK_CHAPTER.alias("own"), BOOK_CHAPTER.alias("other")
@@ -336,3 +365,4 @@ def _earlier_chapters() -> Select[Any]:
 
 
 _EARLIER: Final = _earlier_chapters()
+_HAVING: Final = _having()

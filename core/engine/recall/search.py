@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import count
 from typing import Final, NamedTuple, TypeVar
 
 from core.domain.bank.details import NAMED, texts_of
@@ -32,6 +32,8 @@ from core.text.graphemes import head
 
 T = TypeVar("T")
 LONGEST_SEARCH: Final = 500
+ITEMS_AT_ONCE: Final = 200
+"""Items that may have the words and are read at once; most of these have them."""
 MOST_NEAR: Final = 20
 """Pieces of texts that are found by their meaning."""
 LEAST_NEAR: Final = 0.35
@@ -201,12 +203,25 @@ async def _with_words(
     """
     found = {one.item.id: one for one in items}
     for scope in scopes:
-        own = reversed(await bank.items(scope.session_id))
-        hits = islice((one for one in own if matches(_searched(one))), MOST_HITS)
-        for item in await asyncio.to_thread(list, hits):
+        for item in await _items_with(bank, scope.session_id, matches):
             known = found.get(item.id, Found(item, 1.0))
             found[item.id] = known._replace(words=known.words or (item.name,))
     return tuple(found.values())
+
+
+async def _items_with(bank: BankStore, session_id: SessionId, matches: Matcher) -> Sequence[Item]:
+    """Return the newest items of a chapter that have all of the words, at most `MOST_HITS`."""
+    found: list[Item] = []
+
+    def chosen(some: Sequence[Item]) -> list[Item]:
+        return [one for one in some if matches(_searched(one))]
+
+    for skipped in count(0, ITEMS_AT_ONCE):
+        some = await bank.having(session_id, matches.words, most=ITEMS_AT_ONCE, skipped=skipped)
+        found += await asyncio.to_thread(chosen, some)
+        if len(found) >= MOST_HITS or len(some) < ITEMS_AT_ONCE:
+            break
+    return found[:MOST_HITS]
 
 
 def _searched(item: Item) -> str:

@@ -20,6 +20,7 @@ class Matcher:
     """
 
     def __init__(self, words: Sequence[str]) -> None:
+        self.words = words
         self._letters = [letters_of(word) for word in words]
         self._words = [re.compile(re.escape(word), re.IGNORECASE) for word in words]
 

@@ -29,6 +29,7 @@ from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.cast import Cast
 from core.domain.story.context_status import never_of
+from core.engine.recall.words import Matcher, letters_of
 from core.storage.bank_store import EarlierChapter, ItemsForInput, Names, Respell, Sheets
 from core.storage.library_store import LibraryStore
 from tests.store.in_memory.memory_rows import Rows
@@ -66,6 +67,14 @@ class MemoryBank:
         found = newest if with_all else played if of_canon else list(counting(rows, newest))
         kept = (item for item in found if kinds is None or item.kind in kinds)
         return sorted(kept, key=lambda item: (item.prompt_index, item.id))
+
+    async def having(
+        self, session_id: SessionId, words: Sequence[str], *, most: int, skipped: int = 0
+    ) -> Sequence[Item]:
+        looks = Matcher(words).may_match
+        newest = reversed(await self.items(session_id))
+        found = [one for one in newest if looks(letters_of(" ".join(_texts_in(one))))]
+        return found[skipped : skipped + most]
 
     async def counting(self, session_id: SessionId) -> Collection[ItemId]:
         return {item.id for item in await self.items(session_id)}
@@ -310,10 +319,13 @@ def _cosine(one: Vector, other: Vector) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True)) / (hypot(*one) * hypot(*other))
 
 
+def _texts_in(item: Item) -> Sequence[str]:
+    return (item.name, item.text, *texts_of(item.details), *(one.words for one in item.evidence))
+
+
 def _words_in(item: Item) -> frozenset[str]:
     """Return the words of an item, as they are written: no language is known here."""
-    texts = (item.name, item.text, *texts_of(item.details), *(one.words for one in item.evidence))
-    return frozenset(one.word for text in texts for one in words_of(text))
+    return frozenset(one.word for text in _texts_in(item) for one in words_of(text))
 
 
 def _earlier(rows: Rows, number: int) -> EarlierChapter:

@@ -41,6 +41,7 @@ from core.domain.story.save_point import (
 )
 from core.engine.kinds.registry import handler_of
 from core.engine.services.bank.copies import bank_of, with_readings
+from core.engine.services.save_points.covered import NOTHING, covered_by
 from core.engine.sync.lore_reading import copies_of_lore
 from core.exchange.session_copy import as_new_session, beginning_of
 from core.exchange.session_export import SessionBody, changes_too_fast
@@ -178,31 +179,22 @@ class SavePoints:
         """Return the content of that state, with hash chains that extend those of the newest save point."""
         snapshot = _all_unsent(state)
         session, session_id = snapshot.session, snapshot.session.id
-        known = _newest_content(taken)
-        if known is not None and not _may_precede(known, snapshot):
-            known = None
-        chains = known.chains if known else Chains(version=LINKS)
-        before, seen_lines = (known.session.prompt_index, known.lines) if known else (0, 0)
-        events, takes = chains.events, dict(known.takes) if known else {}
+        covered = covered_by(taken, snapshot)
+        events, takes = covered.chains.events, dict(covered.takes)
         lines = 0
-        async for batch in _batches(self._store.canon, session_id, before, session.prompt_index):
+        first = max(0, covered.prompt_index)
+        async for batch in _batches(self._store.canon, session_id, first, session.prompt_index):
             lines = lines_after(batch, session.prompt_index)
-            if known:
-                # Of the last prompt of the earlier save point only what was added since is new.
-                earlier = [event for event in batch if event.prompt_index == before]
-                later = [event for event in earlier if event.is_added][seen_lines:]
-                batch = (*later, *(event for event in batch if event.prompt_index > before))
-            events = await asyncio.to_thread(chained, events, batch)
-            takes |= {event.prompt_index: event.take for event in batch if event.take > 1}
-        place = (
-            (known.session.boundary, known.corrections) if known and known.session.tab1_locked else (-1, 0)
-        )
-        new_blocks = await self._blocks(session, snapshot.last_ordinal, after=place)
-        past = await self._store.revisions(session_id) if session.canon_version and known is None else ()
-        blocks = await asyncio.to_thread(chained, chains.blocks, new_blocks)
-        drafts = chains.drafts
-        if (seen := known.draft_count if known else 0) < snapshot.draft_count:
-            new = (await self._drafts(session_id, snapshot.draft_count))[seen:]
+            added = covered.added(batch)
+            events = await asyncio.to_thread(chained, events, added)
+            takes |= {event.prompt_index: event.take for event in added if event.take > 1}
+        new_blocks = await self._blocks(session, snapshot.last_ordinal, after=covered.memory)
+        has_past = session.canon_version and covered is NOTHING
+        past = await self._store.revisions(session_id) if has_past else ()
+        blocks = await asyncio.to_thread(chained, covered.chains.blocks, new_blocks)
+        drafts = covered.chains.drafts
+        if covered.draft_count < snapshot.draft_count:
+            new = (await self._drafts(session_id, snapshot.draft_count))[covered.draft_count :]
             drafts = await asyncio.to_thread(chained, drafts, new)
         # What was read one after the other is of one state only while canon grows at its end.
         if (await self._store.load(session_id)).session.canon_version != session.canon_version:
@@ -219,7 +211,7 @@ class SavePoints:
             draft_count=snapshot.draft_count,
             corrections=snapshot.last_ordinal,
             takes=takes,
-            revisions=_revisions(known.revisions if known else (), new_blocks, past),
+            revisions=covered.extended_revisions(new_blocks, past),
             chains=Chains(version=LINKS, events=events, blocks=blocks, drafts=drafts),
         )
 
@@ -297,43 +289,10 @@ async def _batches(
         yield await read(session_id, first=start, last=min(last, start + BATCH - 1))
 
 
-def _revisions(
-    known: tuple[tuple[int, int, int], ...], new: Sequence[MemoryBlock], past: Sequence[MemoryBlock]
-) -> tuple[tuple[int, int, int], ...]:
-    """Return where memory is not the first revision of each block, extended by blocks added to canon."""
-    revisions = {(last, ordinal): revision for last, ordinal, revision in known}
-    revisions |= {block.place: 0 for block in past}
-    revisions |= {block.place: block.revision for block in new}
-    return tuple((*place, revision) for place, revision in sorted(revisions.items()) if revision != 1)
-
-
 def title_with(title: str, label: str) -> str:
     """Append the label, within the limit of a title: repeated restores append one each."""
     label = f" ({label})"
     return f"{title[: LONGEST_TITLE - len(label)].rstrip()}{label}"
-
-
-def _newest_content(taken: Sequence[SavePoint]) -> SavePointContent | None:
-    """Return the content of the valid save point with the most prompts and links of the newest version."""
-    for point in sorted(taken, key=lambda point: (point.prompt_index, point.taken_at), reverse=True):
-        try:
-            content = content_of(point)
-        except SavePointDamagedError:
-            continue
-        if content.chains.version == LINKS:
-            return content
-    return None
-
-
-def _may_precede(known: SavePointContent, snapshot: Snapshot) -> bool:
-    """Whether the chains of a save point can be extended to those of `snapshot`, which may be older."""
-    before, session = known.session, snapshot.session
-    return (
-        before.canon_version == session.canon_version
-        and before.prompt_index <= session.prompt_index
-        and (before.boundary, known.corrections) <= (session.boundary, snapshot.last_ordinal)
-        and known.draft_count <= snapshot.draft_count
-    )
 
 
 def _all_unsent(snapshot: Snapshot) -> Snapshot:
