@@ -92,6 +92,7 @@ class ChapterScreen(BatchedScreen[None]):
             return
         hidden = (self._early_panel, *self.feedback.widgets, self._writer, self.paused)
         await self.mount(*hidden, before=self.query_one(KeyLine))
+        apply_tall_class(self, self.size.height)
 
     def on_resize(self, event: events.Resize) -> None:
         """Set the heights of the visible page before its layout for the new size, and of the others after."""

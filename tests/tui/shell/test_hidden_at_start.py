@@ -24,6 +24,7 @@ async def test_the_first_paint_waits_for_no_widget_that_it_does_not_show(
         hidden = ["EarlyPanel", "BusyLine", "Banner", "WriterBanner", "PausedBanner"]
         below_pages = [type(widget).__name__ for widget in app.chapter.children]
         assert below_pages[-6:] == [*hidden, "KeyLine"]
+        assert app.chapter.query_one("#early").has_class("-tall"), "as high as the composer that follows"
         await app.close_everything()
     assert len(painted) == 1
     assert painted[0].isdisjoint(hidden)
