@@ -54,6 +54,7 @@ class Calls(ABC):
     _cancellation: Cancellation
     on_record: AnswersOnRecord
     """The answers to earlier attempts of the request."""
+    _save: Save
     call_records: CallRecords = field(default_factory=CallRecords, init=False)
     """The provenance of all calls so far."""
     _count = 0
@@ -97,6 +98,11 @@ class Calls(ABC):
         made = await self._embeddings.embed_query(text, self._request, QUERY_CALL)
         self.query += made.call_records
         return None if made.vector is None else Meaning(made.vector, model, made.spans)
+
+    async def keep(self, call_records: CallRecords) -> None:
+        """Store the provenance of calls before the outcome, if any was made: a crash does not lose them."""
+        if call_records.artifacts:
+            await self._save(lambda _: provenance(self._request, call_records))
 
     def used_beside(self, call_records: CallRecords) -> tuple[Artifact, ...]:
         """Return the calls on record whose answers were used, of earlier attempts or stored at once."""
@@ -150,11 +156,6 @@ class Job:
         recent_from = self.builder.recent_from(snapshot.session)
         asked = RecallRequest(text=text, recent_from=recent_from, embed=self.calls.meaning_of)
         return snapshot.known_to(slot, await self.bank.read(snapshot, slot, asked))
-
-    async def keep_calls(self, request: Request, call_records: CallRecords) -> None:
-        """Store the provenance of calls before the outcome, if any was made."""
-        if call_records.artifacts:
-            await self.save(lambda _: provenance(request, call_records))
 
 
 def called_with(

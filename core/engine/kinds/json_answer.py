@@ -67,7 +67,11 @@ async def make_json(
     async def read_now(text: str) -> Found:
         return read(text)
 
-    tries = [one async for one in answers(context, calls, read_now, choice, faults_of, on_record)]
+    tries: list[Tried[Found]] = []
+    async for one in answers(context, calls, read_now, choice, faults_of, on_record):
+        tries.append(one)
+        if isinstance(one.made, Failed) and not one.is_last:
+            await calls.keep(one.rejected)  # it was paid for, whatever becomes of the second call
     first, second = tries[0], tries[-1]
     if second is first:
         return first.made, first.rejected if isinstance(first.made, Failed) else first.call_records

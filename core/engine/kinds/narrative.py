@@ -74,7 +74,7 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
             if is_nothing and not prose:  # not kept as its answer: it is asked for again
                 error = StoryEngineError(ErrorCode.LLM_ERROR, _NOTHING_LEFT)
                 return Failed(error), result.call_records.noting(cut).marked(error)
-            await job.keep_calls(request, result.call_records.noting(cut))
+            await job.calls.keep(result.call_records.noting(cut))
             texts += filter(None, (prose,))
             model = result.model
         block_ids = tuple(block.id for block in blocks if request.viewpoint in (None, *block.audience))

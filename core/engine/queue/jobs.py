@@ -40,7 +40,8 @@ class JobFactory:
         await self._gateway.look_up_models(profiles)
         choices = self._gateway.choices.for_cast(profiles)
         on_record = AnswersOnRecord(self._store.calls, request)
-        calls = _Calls(self._gateway, choices, self._embeddings, request, cancellation, on_record, publish)
+        parts = (self._gateway, choices, self._embeddings, request, cancellation, on_record, self._save)
+        calls = _Calls(*parts, publish)
         builder = self._builder.for_chapter(snapshot.prompt_blocks, profiles)
         return Job(snapshot, builder, calls, self._store, self._save, self._bank)
 

@@ -56,13 +56,13 @@ class EmbeddingHandler(BackgroundHandler[VectorsMade]):
             if items and any((item.id, item.version) not in seen for item in items):
                 seen |= {(item.id, item.version) for item in items}
                 texts = all_texts_of(items)
-                made = await self._made(job, request, texts)
+                made = await self._made(job, texts)
                 by_text = dict(zip(texts, made.vectors, strict=False))
                 vectors = [one for item in items if (one := meaning_of(item, by_text)) is not None]
                 await bank.put_vectors(model, vectors)
             elif pieces:
                 batch, pieces = pieces[:size], pieces[size:]
-                made = await self._made(job, request, [piece.text for _, piece in batch])
+                made = await self._made(job, [piece.text for _, piece in batch])
                 for session_id, own in _by_chapter(batch, made.vectors).items():
                     await bank.put_piece_vectors(session_id, model, own)
             else:
@@ -71,10 +71,10 @@ class EmbeddingHandler(BackgroundHandler[VectorsMade]):
             if made.error is not None:
                 return Failed(made.error, is_on_record=is_on_record), CallRecords()
 
-    async def _made(self, job: Job, request: BackgroundRequest, texts: Sequence[str]) -> Embedded:
+    async def _made(self, job: Job, texts: Sequence[str]) -> Embedded:
         """Return the vectors of texts, whose call is on record before they are stored: it was paid for."""
         made = await job.calls.embed(texts)
-        await job.keep_calls(request, made.call_records)
+        await job.calls.keep(made.call_records)
         return made
 
 

@@ -69,7 +69,6 @@ class Asking:
     """
 
     _job: Job
-    _request: BackgroundRequest
     _choice: ModelConfig
     _earlier: AnswersOnRecord
     _is_on_record = False
@@ -90,7 +89,7 @@ class Asking:
         raise AssertionError("the second answer ends it")
 
     async def _store(self, records: CallRecords) -> None:
-        await self._job.keep_calls(self._request, records)
+        await self._job.calls.keep(records)
         self._is_on_record = self._is_on_record or bool(records.artifacts)
 
 
@@ -266,8 +265,8 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
     choice, _ = called_with(job, AgentRole.CONTEXT_SUMMARY, None, request.model)
     return _Work(
         # An earlier reading may have been given up, because the bank was switched off.
-        asking=Asking(job, request, choice, job.calls.on_record.in_chapter(session)),
-        neighbours=Neighbours(job, request, book, taken_out),
+        asking=Asking(job, choice, job.calls.on_record.in_chapter(session)),
+        neighbours=Neighbours(job, book, taken_out),
         choice=choice,
         knowledge=knowledge,
         source=Source(

@@ -19,7 +19,6 @@ from core.domain.bank.item import Item
 from core.domain.bank.matching import COMPARED_BY_MEANING, SAME_BY_MEANING, Similar, content_words
 from core.domain.bank.recall import Found, Query, Scope, Vector, query_words
 from core.domain.ids import ItemId
-from core.domain.requests.request import BackgroundRequest
 from core.domain.session.session import Session
 from core.engine.kinds.bank.embedding import MOST_IN_A_BATCH, all_texts_of, meaning_of, texts_to_embed
 from core.engine.kinds.bank.sorting import EarlierItem
@@ -103,12 +102,9 @@ Pair = tuple[Item, Vector, Item]
 class Neighbours:
     """Finds what is near to the new items of one extraction."""
 
-    def __init__(
-        self, job: Job, request: BackgroundRequest, book: EarlierBank, taken_out: Sequence[Item]
-    ) -> None:
+    def __init__(self, job: Job, book: EarlierBank, taken_out: Sequence[Item]) -> None:
         """Make it; `taken_out` are the items of the chapter that the GM rejected or merged."""
         self._job = job
-        self._request = request
         self._book = book
         known = items_known_to_all_of(book.audience, taken_out)
         self._out = [*known, *(one.item for one in book.taken_out)]
@@ -174,7 +170,7 @@ class Neighbours:
     async def _embed(self, texts: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors of texts; those of the first alone where something went wrong."""
         made = await self._job.calls.embed(texts)
-        await self._job.keep_calls(self._request, made.call_records)
+        await self._job.calls.keep(made.call_records)
         return dict(zip(texts, made.vectors, strict=False))
 
 

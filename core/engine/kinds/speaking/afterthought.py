@@ -19,7 +19,6 @@ from core.domain.slot import Slot
 from core.domain.story.event import AFTERTHOUGHT_SECONDS, Event
 from core.domain.story.reply_uses import accesses_of, metadata_of
 from core.engine.changes.canon import end_of_canon, newest_events, source_of
-from core.engine.changes.moves import provenance
 from core.engine.kinds.base import BackgroundHandler, Job, called_with, failure_unless_gm_needed, input_of
 from core.engine.kinds.outcome import AfterthoughtMade, Failed
 from core.gateway.call_records import CallRecords
@@ -100,7 +99,7 @@ class AfterthoughtHandler(BackgroundHandler[AfterthoughtMade]):
         if not speaking.speaks(answer.text):
             return _SAID_NOTHING, answer.call_records
         # The decision was paid for, and a crash during the addition does not take it off the record.
-        await job.save(lambda _: provenance(request, answer.call_records))
+        await job.calls.keep(answer.call_records)
         made, call_records = await _added(job, builder, choice, knowledge, pause)
         return made, answer.call_records + call_records
 

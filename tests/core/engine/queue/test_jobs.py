@@ -18,7 +18,7 @@ from core.engine.kinds.registry import handler_of
 from core.engine.kinds.test_call import new_test_call
 from core.engine.queue.jobs import JobFactory
 from core.engine.recall.reading import BankReader
-from core.engine.sync.notifications import Notification, StreamRestarted
+from core.engine.sync.notifications import CallStarted, Notification, StreamRestarted
 from core.gateway.call_records import CallRecords
 from core.gateway.cancellation import Cancellation
 from core.gateway.embedding_service import EmbeddingService
@@ -32,10 +32,6 @@ from tests.core.rooms.simulation import Simulation, active
 from tests.core.values.sessions import NOW, choices, delta_payload
 
 pytestmark = pytest.mark.anyio
-
-
-async def save(decide: Callable[[Snapshot], Changes]) -> Changes:
-    raise NotImplementedError
 
 
 class Bench:
@@ -53,8 +49,15 @@ class Bench:
         gateway = ModelGateway(model, self.choices, None, lambda: NOW)
         builder = ContextBuilder(self.choices)
         store, vectors = FaultyStore(self.snapshot), EmbeddingService(gateway, None, lambda: NOW)
-        self.jobs = JobFactory(store, gateway, builder, save, BankReader(store.bank), vectors)
+        self.jobs = JobFactory(store, gateway, builder, self._save, BankReader(store.bank), vectors)
         self.notifications: list[Notification] = []
+        self.saved: list[tuple[int, Changes]] = []
+        """What was stored before the outcome, with the number of the call that had begun last."""
+
+    async def _save(self, decide: Callable[[Snapshot], Changes]) -> Changes:
+        begun = [one.call for one in self.notifications if isinstance(one, CallStarted)]
+        self.saved.append((begun[-1], decide(self.snapshot)))
+        return self.saved[-1][1]
 
     async def run(self, request: Request) -> tuple[Outcome, CallRecords]:
         job = await self.jobs.job(self.snapshot, request, Cancellation(), self.notifications.append)
@@ -161,6 +164,10 @@ async def test_memory_of_another_shape_is_asked_for_once_more_and_both_calls_are
     assert [artifact.call for artifact in call_records.artifacts] == [1, 2]
     assert [artifact.error_code for artifact in call_records.artifacts] == [ErrorCode.LLM_INVALID_JSON, None]
     assert sum(isinstance(notification, StreamRestarted) for notification in bench.notifications) == 1
+    # A program that is killed during the second call has the first one and its cost on record.
+    [(begun, stored)] = bench.saved
+    assert (begun, stored.artifacts) == (1, call_records.artifacts[:1])
+    assert set(stored.contents) <= set(call_records.contents)
 
 
 @pytest.mark.parametrize("case", ["lock", "summary"])

@@ -360,7 +360,7 @@ async def neighbours_of(
     builder, bank = ContextBuilder(scene.choices), BankReader(scene.store.bank)
     job = Job(session.snapshot, builder, calls, scene.store, calls.save, bank)
     assert isinstance(request, BackgroundRequest)
-    return Neighbours(job, request, await earlier_bank(job, audience), taken_out), calls
+    return Neighbours(job, await earlier_bank(job, audience), taken_out), calls
 
 
 class FakeCalls(_Calls):
@@ -372,7 +372,8 @@ class FakeCalls(_Calls):
         gateway, embeddings = jobs._gateway, jobs._embeddings
         choices = gateway.choices
         on_record = AnswersOnRecord(jobs._store.calls, request)
-        super().__init__(gateway, choices, embeddings, request, Cancellation(), on_record, lambda _: None)
+        parts = (gateway, choices, embeddings, request, Cancellation(), on_record)
+        super().__init__(*parts, self.save, lambda _: None)
         self.saved: list[Changes] = []
         self.texts: list[Sequence[str]] = []
         self._session = session
