@@ -21,10 +21,8 @@ _ALIKE: Final = {
     "ꙋ": "\u1c88",
 }
 """Other letters that `re` takes for these where case does not count."""
-
-
 MOST_PATTERNS: Final = 16
-"""The server keeps as many of them ready as it needs for a text; of more words the longest tell most."""
+"""PostgreSQL caches 32 compiled expressions; of more words the longest tell most."""
 
 
 def patterns_of(words: Iterable[str]) -> Sequence[str]:
@@ -37,8 +35,8 @@ def pattern_of(word: str) -> str:
     """Return a regular expression that matches each text in which `re` finds a word in any case.
 
     Other texts may match too: letters that Unicode can write in several ways are not looked for, nor is what
-    JSON writes otherwise. It is made of classes alone, so that it means the same to `re` and to PostgreSQL,
-    and is the same for the server whatever its language.
+    JSON writes otherwise. It has letters, classes and `.*` alone, so that it means the same to `re` and to
+    PostgreSQL, whatever the language of the server.
     """
     parts: Iterable[str] = map(_pattern_of_letter, word)
     return "".join(_ANYTHING if part == _ANYTHING else "".join(same) for part, same in groupby(parts))

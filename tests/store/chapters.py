@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from core.domain.agent_role import AgentRole
+from core.domain.bank.item import Item
 from core.domain.ids import (
     ArtifactId,
     BlockId,
@@ -195,6 +196,16 @@ async def play(store: SessionStore, session: Session, lease: Lease, turns: int) 
         changes = turn(session)
         await store.commit(changes, lease)
         session = changes.session or session
+    return session
+
+
+async def with_items(store: SessionStore, *items: Item) -> Session:
+    """Store a chapter of three prompts that keeps a bank, and these items in it."""
+    session, lease = await locked_session(store, keeps_bank=True)
+    session = await play(store, session, lease, 3)
+    moved = tuple(replace(one, session_id=session.id) for one in items)
+    await store.commit(Changes(session_id=session.id, items=moved), lease)
+    await lease.aclose()
     return session
 
 

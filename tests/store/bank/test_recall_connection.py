@@ -15,7 +15,6 @@ from core.domain.bank.recall import ItemVector, Query, Scope, query_words
 from core.domain.errors import StorageError
 from core.domain.session.language import Language
 from core.domain.session.session import Session
-from core.storage.changes import Changes
 from db.bank import recall
 from db.bank.item_reader import FoundRow, ItemReader
 from db.bank.parameters import array_of
@@ -24,20 +23,9 @@ from db.errors import LOAD
 from db.rows.bank_mapping import to_item_of_texts
 from db.store import PostgresStore
 from tests.core.values.bank import fact
-from tests.store import chapters
+from tests.store.chapters import with_items
 
 pytestmark = pytest.mark.anyio
-
-
-async def with_items(store: PostgresStore, *items: Item) -> Session:
-    session, lease = await chapters.locked_session(store, keeps_bank=True)
-    session = await chapters.play(store, session, lease, 3)
-    await store.commit(
-        Changes(session_id=session.id, items=tuple(replace(one, session_id=session.id) for one in items)),
-        lease,
-    )
-    await lease.aclose()
-    return session
 
 
 def query(session: Session, text: str = "the brass key") -> Query:

@@ -1,6 +1,5 @@
 """What a store promises of looking for words among items, on PostgreSQL and in memory."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from unicodedata import normalize
@@ -10,14 +9,13 @@ import pytest
 from core.domain.bank.details import PersonDetails
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item, Validation
-from core.domain.ids import ItemId, SessionId, new_uuid
+from core.domain.ids import ItemId, new_uuid
 from core.engine.recall.search import ITEMS_AT_ONCE, search
 from core.engine.recall.texts import HitPlace
 from core.engine.recall.words import matcher_of
-from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
 from tests.core.values.bank import fact
-from tests.store import chapters
+from tests.store.chapters import with_items
 
 pytestmark = pytest.mark.anyio
 TEXTS = (
@@ -40,18 +38,6 @@ def item(prompt_index: int, **others: Any) -> Item:
     made = fact(1, prompt_index=prompt_index, name="x", text="x")
     made = replace(made, id=ItemId(new_uuid()), evidence=(proof,))
     return replace(made, **others)
-
-
-async def kept(store: SessionStore, items: Sequence[Item]) -> SessionId:
-    """Store a chapter of three prompts, and these items in it."""
-    session, lease = await chapters.locked_session(store, keeps_bank=True)
-    session = await chapters.play(store, session, lease, 3)
-    await store.commit(
-        Changes(session_id=session.id, items=tuple(replace(one, session_id=session.id) for one in items)),
-        lease,
-    )
-    await lease.aclose()
-    return session.id
 
 
 @pytest.mark.parametrize(
@@ -88,7 +74,7 @@ async def test_no_item_that_has_the_words_of_a_search_is_left_out(store: Session
     items = [item(1, name=one) for one in TEXTS]
     items += [item(2, text=one) for one in TEXTS]
     items += [item(3, details=PersonDetails(relationship=one)) for one in TEXTS]
-    session_id = await kept(store, items)
+    session_id = (await with_items(store, *items)).id
     matches = matcher_of(text)
     assert matches is not None
     stored = await store.bank.items(session_id)
@@ -109,7 +95,7 @@ async def test_items_with_the_words_come_in_parts_the_newest_first_and_only_thos
 ) -> None:
     items = [item(number % 3 + 1, text=f"A brass key, {number}.") for number in range(7)]
     items[3] = replace(items[3], validation=Validation.REJECTED)
-    session_id = await kept(store, [*items, item(2, text="A lamp.")])
+    session_id = (await with_items(store, *items, item(2, text="A lamp."))).id
     whole = await store.bank.having(session_id, ["KEY", "brass"], most=100)
     assert {one.id for one in whole} == {one.id for one in items if one.validation is not Validation.REJECTED}
     parts = [await store.bank.having(session_id, ["key"], most=4, skipped=first) for first in (0, 4, 8)]
@@ -122,6 +108,6 @@ async def test_an_item_is_found_behind_more_that_have_the_letters_within_other_w
 ) -> None:
     older = item(1, text="He has an anvil.")
     many = [item(2, text="It hangs there.") for _ in range(ITEMS_AT_ONCE + 1)]
-    session_id = await kept(store, [older, *many])
+    session_id = (await with_items(store, older, *many)).id
     hits = (await search(store, [session_id], "an")).hits
     assert [hit.source for hit in hits if hit.place is HitPlace.BANK] == [str(older.id)]
