@@ -68,7 +68,8 @@ class GuardedCommandPalette(CommandPalette):
         """
         if self._has_list and not self._has_chosen:
             cursor = self.query_one(CommandList).highlighted
-            if cursor is not None:
+            # While other words are searched the list is that of the words before, whose cursor means nothing.
+            if cursor is not None and self._search is None:
                 self._kept = self._title(cursor)
             self._cancel_gather_commands()
             self._stop_no_matches_countdown()

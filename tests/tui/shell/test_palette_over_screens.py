@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import anyio
 import pytest
 from textual.command import CommandList, CommandPalette
+from textual.command import Hits as Offers
 from textual.widgets import OptionList
 
 from core.storage.session_store import SessionStore
@@ -13,7 +14,7 @@ from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScr
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.play.scene.line_modals import NarrationModal
 from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.shell.palette import TAB_ACTIONS
+from storyengine_tui.shell.palette import TAB_ACTIONS, PossibleCommands
 from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.textual_ext.repairs.command_palette import GuardedCommandPalette
 from tests.tui.engine_app import Desktop, make_active, make_draft, until
@@ -74,6 +75,36 @@ async def test_a_palette_that_finds_a_command_a_moment_later_does_not_say_that_i
         await until(pilot, lambda: "Roll dice" in offered(app))
         await pilot.pause(palette._NO_MATCHES_COUNTDOWN * 2)
         assert offered(app) == ["Roll dice"]
+
+
+@pytest.mark.needs(Part.COMMAND_PALETTE)
+async def test_enter_runs_what_was_found_also_when_other_commands_became_possible_during_the_search(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        may_do, gone, goes_on = app.chapter.may_do, {"roll_dice"}, anyio.Event()
+        monkeypatch.setattr(app.chapter, "may_do", lambda tab, act: act not in gone and may_do(tab, act))
+        search, searched = PossibleCommands.search, list[str]()
+
+        async def search_late(provider: PossibleCommands, query: str) -> Offers:
+            searched.append(query)
+            await goes_on.wait()
+            async for offer in search(provider, query):
+                yield offer
+
+        monkeypatch.setattr(PossibleCommands, "search", search_late)
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: cursor_of(app) is not None)
+        await pilot.press(*"new scene")
+        await until(pilot, lambda: "new scene" in searched)
+        gone.clear()
+        app.chapter.refresh_bindings()
+        await until(pilot, lambda: searched.count("new scene") == 2)
+        goes_on.set()
+        await until(pilot, lambda: offered(app) == ["New scene"])
+        assert cursor_of(app) == "New scene"
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, NarrationModal))
 
 
 @pytest.mark.needs(Part.COMMAND_PALETTE)
