@@ -169,10 +169,10 @@ def by_meaning(scope: Any, *, has_spans: bool) -> Any:
     farther = select(near.offset(compared).subquery("rest")).where(are_more).subquery("farther")
     # The server begins with the second one only where the first has too few rows and there are more.
     every = sa.union_all(
-        _findable(fitting, scope, "fitting", fitting.c.farness),
-        _findable(farther, scope, "farther", _farness(farther.c, has_spans=has_spans)),
-    )
-    found = every.limit(given("most", sa.Integer())).subquery("found_meaning")
+        select(fitting), select(*farther.c, _farness(farther.c, has_spans=has_spans).label("farness"))
+    ).subquery("every")
+    findable = _findable(every, scope, "meaning", every.c.farness)
+    found = findable.limit(given("most", sa.Integer())).subquery("found_meaning")
     return _part(found).cte("meaning")
 
 
@@ -368,13 +368,13 @@ def _version(item: Any) -> tuple[Any, Any]:
 
 def _is_asked(item: Any, scope: Any) -> ColumnElement[bool]:
     """Return the condition that an item which counts is one of those asked about."""
-    # An item of a chunk has the number of its last prompt; its proof may be older.
-    # Its path is part of the statement: as a parameter it would be made again for each item.
+    # An item of a chunk has the number of its last prompt; its proof may be older, and never newer. Its path
+    # is part of the statement: as a parameter it would be made again for each item.
     path: ColumnElement[Any] = sa.literal_column("'{0,prompt_index}'")
     first_proof = sa.cast(item.evidence.op("#>>")(path), sa.Integer)
-    begins = func.coalesce(first_proof, item.prompt_index)
+    begins = or_(item.prompt_index <= scope.before, first_proof <= scope.before)
     return sa.and_(
         item.label.op("&")(scope.mask) == scope.mask,
-        or_(scope.before.is_(None), begins <= scope.before, item.take.is_(None), item.is_by_gm),
+        or_(scope.before.is_(None), begins, item.take.is_(None), item.is_by_gm),
         or_(item.expires_at.is_(None), item.expires_at >= scope.now, is_kept(item)),
     )
