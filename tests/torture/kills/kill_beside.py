@@ -31,7 +31,11 @@ SELECT (SELECT COALESCE(bool_or(is_paused), false) FROM queue_state),
 FROM session WHERE id = '{}'
 """
 """Whether the queue is paused, and what the operations change in the session."""
-_ANSWERS: Final = "SELECT count(*) FROM llm_artifact WHERE session_id = '{}' AND error_code IS NULL"
+_ANSWERS: Final = """
+SELECT count(*) FROM llm_artifact
+WHERE session_id = '{}' AND (error_code IS NULL OR error_code = 'LLM_INVALID_JSON')
+"""
+"""What came and was paid for, also where it could not be read and its correction was asked for."""
 _PLACES: Final = "SELECT session_id, request_id FROM lane_call"
 _CALM: Final = """
 [[reply]]
@@ -46,6 +50,9 @@ fault = "cut"
 match = {{ schema = "text", anywhere = "{HANGS}" }}
 fault = "hang"
 times = 1
+[[reply]]
+match = {{ schema = "gaps", last = "Propose for Kara" }}
+fault = "wrong_shape"
 """
 _SETTINGS: Final = {
     ONE_PLACE: "1",
@@ -73,7 +80,7 @@ _ROUND: Final = (
     Operation(("hint", "{}", "9"), ("session stored",), after=(("hint", "{}", "0"),)),
     Operation(("operation", "point out", "{}"), ("heartbeat",)),
     Operation(("operation", "propose", "{}"), ("assist", "proposal")),
-    Operation(("cast", "assist", "Kara", "--in", "{}"), ("gaps",)),
+    Operation(("cast", "assist", "Kara", "--in", "{}"), ("gaps", "call on record")),
     Operation(
         ("operation", "make room", "{}"),
         ("assist", "proposal", "reply", "work beside", _PLACE),
