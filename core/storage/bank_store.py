@@ -163,6 +163,9 @@ class BankStore(Protocol):
         people and places that count; no other name of theirs is known.
         """
 
+    async def all_names(self, session_ids: Collection[SessionId]) -> Collection[str]:
+        """Return the names of the people and places of chapters that count, without reading the items."""
+
     async def can_recall_by_meaning(self) -> bool:
         """Whether vectors are kept here. What keeps them is made when this is first asked."""
 

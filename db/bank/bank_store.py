@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, array
 
-from core.domain.bank.details import ItemKind
+from core.domain.bank.details import NAMED, ItemKind
 from core.domain.bank.item import Item, ItemAccess, Replacement
 from core.domain.bank.pieces import NearPiece, PieceVector
 from core.domain.bank.recall import Found, ItemVector, Query, QueryWord, Scope, Vector, merged
@@ -231,6 +231,11 @@ class PostgresBank:
         """Return unknown words and the names there are; see `BankStore.names`."""
         return await self._names.read(scopes, words)
 
+    async def all_names(self, session_ids: Collection[SessionId]) -> Collection[str]:
+        """Return the names of people and places; see `BankStore.all_names`."""
+        rows = await self._database.rows(_NAMES, {"sessions": list(session_ids)})
+        return frozenset(row.name for row in rows)
+
     async def can_recall_by_meaning(self) -> bool:
         """Whether vectors are kept here; see `BankStore.can_recall_by_meaning`."""
         return await self._vectors.is_there()
@@ -312,6 +317,14 @@ def _having() -> Select[Any]:
     )
 
 
+def _names() -> Select[Any]:
+    """Return the query for the names of people and places; see `BankStore.all_names`."""
+    item = BANK_ITEM.c
+    is_there = item.session_id == any_(bindparam("sessions", type_=ARRAY(Uuid)))
+    kinds = [kind.value for kind in NAMED]
+    return select(item.name).distinct().where(is_there, item.kind.in_(kinds), counts(item))
+
+
 def _earlier_chapters() -> Select[Any]:
     """Return the query for the chapters before one in its story; see `BankStore.earlier_chapters`."""
     own, other = BOOK_CHAPTER.alias("own"), BOOK_CHAPTER.alias("other")
@@ -366,3 +379,4 @@ def _earlier_chapters() -> Select[Any]:
 
 _EARLIER: Final = _earlier_chapters()
 _HAVING: Final = _having()
+_NAMES: Final = _names()

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import count
 from typing import Final, NamedTuple, TypeVar
 
-from core.domain.bank.details import NAMED, texts_of
+from core.domain.bank.details import texts_of
 from core.domain.bank.item import Item
 from core.domain.bank.recall import Found, Query, Scope, query_words
 from core.domain.errors import StorageError
@@ -129,12 +129,8 @@ def with_likely_names(text: str, names: Collection[str], is_given_up: GivenUp = 
 
 async def _names(bank: BankStore, chapters: Sequence[SearchedChapter]) -> Collection[str]:
     """Return the words of the names of the cast, and of the people and places of the banks."""
-    names: list[str] = []
-    for one in chapters:
-        names += one.names
-        if one.session.keeps_bank:
-            items = await bank.items(one.id, kinds=NAMED)
-            names += (item.name for item in items)
+    names = [name for one in chapters for name in one.names]
+    names += await bank.all_names([one.id for one in chapters if one.session.keeps_bank])
     words = (word.strip(_MARKS) for name in names for word in clean_line(name).split())
     return {word for word in words if len(word) >= FEWEST_LETTERS - 1}
 

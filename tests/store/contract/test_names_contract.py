@@ -70,3 +70,22 @@ async def test_names_of_items_that_do_not_count_and_of_other_chapters_are_not_to
     assert (both.unknown, sorted(both.names)) == (("nobody",), ["Ravenholt", "Tobias"])
     for one in (lease, other):
         await one.aclose()
+
+
+async def test_all_names_are_those_of_people_and_places_that_count_of_the_chapters_asked_about(
+    store: SessionStore,
+) -> None:
+    items = (about(1, "Tobias"), about(2, "Marisol", label=Audience.of((BLUE,))), about(3, "Tobias"))
+    session, lease = await kept(store, *items, about(4, "Someone", details=FactDetails()))
+    elsewhere, other = await kept(store, about(5, "Ravenholt", details=PlaceDetails()), about(6, "Orlan"))
+    [wrong] = [one for one in await store.bank.items(elsewhere.id) if one.name == "Orlan"]
+    await store.bank.put([replace(wrong.next_version(NOW), validation=Validation.REJECTED)])
+    assert sorted(await store.bank.all_names([session.id])) == ["Marisol", "Tobias"]
+    assert sorted(await store.bank.all_names([session.id, elsewhere.id])) == [
+        "Marisol",
+        "Ravenholt",
+        "Tobias",
+    ]
+    assert not await store.bank.all_names([])
+    for one in (lease, other):
+        await one.aclose()

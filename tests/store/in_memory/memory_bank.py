@@ -71,8 +71,7 @@ class MemoryBank:
     async def having(
         self, session_id: SessionId, words: Sequence[str], *, most: int, skipped: int = 0
     ) -> Sequence[Item]:
-        looks = Matcher(words).may_match
-        newest = reversed(await self.items(session_id))
+        newest, looks = reversed(await self.items(session_id)), Matcher(words).may_match
         found = [one for one in newest if looks(letters_of(" ".join(_texts_in(one))))]
         return found[skipped : skipped + most]
 
@@ -80,9 +79,8 @@ class MemoryBank:
         return {item.id for item in await self.items(session_id)}
 
     async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
-        rows = self._sessions.get(session_id)
         found = await self.items(session_id, with_all=True)
-        return [item for item in found if rows is not None and _is_taken_out(rows, item)]
+        return [item for item in found if _is_taken_out(self._sessions[session_id], item)]
 
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
         versions, before, seen = self._versions(session_id), tuple[SessionId, ...](), set[UUID]()
@@ -229,6 +227,9 @@ class MemoryBank:
                     named |= {item.name} if item.id in counting else set()
         unknown = [word for word in words if word not in known]
         return Names(tuple(unknown), tuple(sorted(named)) if unknown else ()) if scopes else Names()
+
+    async def all_names(self, session_ids: Collection[SessionId]) -> Collection[str]:
+        return {item.name for one in session_ids for item in await self.items(one, kinds=NAMED)}
 
     def _similarity(self, item: Item, query: Query) -> float | None:
         model, kept = self.vectors.get((item.session_id, item.id), ("", None))

@@ -1,5 +1,6 @@
 """The GM's search: what is found where, and in which order."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Literal
 from unicodedata import normalize
@@ -260,6 +261,25 @@ async def test_each_chapter_is_loaded_once_for_a_search_whatever_it_finds(
     monkeypatch.setattr(store, "load", noted)
     await search(store, [session.id], "Karra hid")
     assert loads == [session.id]
+
+
+async def test_the_names_of_the_banks_of_a_book_are_asked_for_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A book may have tens of thousands of people and places, whose items take seconds to read."""
+    store = MemoryStore()
+    made = [await chapters.locked_session(store, keeps_bank=keeps_bank) for keeps_bank in (True, False, True)]
+    ids, asked = [session.id for session, _ in made], list[object]()
+
+    async def noted(session_ids: Collection[SessionId]) -> Collection[str]:
+        asked.append(session_ids)
+        return ("Old Tobias",)
+
+    monkeypatch.setattr(store.bank, "all_names", noted)
+    await search(store, ids, "tobbias")
+    assert asked == [[ids[0], ids[2]]]
+    for _, lease in made:
+        await lease.aclose()
 
 
 @given(text=st.text(max_size=80), words=st.text(max_size=20))
