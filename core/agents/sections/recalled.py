@@ -22,6 +22,7 @@ from core.context.lore import BANK, NO_ROOM, LoreNote
 from core.context.segments import Segment
 from core.context.visibility import CharacterKnowledge
 from core.domain.bank.details import Aspect, Details, QuoteDetails, StateDetails, ThreadDetails
+from core.domain.bank.recall import LEAST_SIMILARITY
 from core.domain.ids import ItemId
 from core.domain.story.event import Event
 from core.text.analysis.repetition import terms_of
@@ -226,7 +227,12 @@ def _name(name: str) -> str:
 
 def _fits(one: Recalled) -> bool:
     """Whether it was found for the prompt, and not only because the GM has pinned it."""
-    return bool(one.words) or one.similarity is not None
+    return bool(one.words) or _is_near(one)
+
+
+def _is_near(one: Recalled) -> bool:
+    """Whether it was found by its meaning; what is pinned has the cosine of its own, however small."""
+    return one.similarity is not None and one.similarity >= LEAST_SIMILARITY
 
 
 def _why(one: Recalled) -> str:
@@ -234,10 +240,10 @@ def _why(one: Recalled) -> str:
     reasons = []
     if one.words:
         reasons.append(f"it has “{'”, “'.join(one.words)}”")
-    if one.similarity is not None:
+    if _is_near(one):
         reasons.append(f"its meaning is near ({one.similarity:.2f})")
     pinned = "pinned, " if one.found.item.is_pinned else ""
-    why = " and ".join(reasons) or "nothing else is nearer"
+    why = " and ".join(reasons) or "whatever is asked"
     return f"Rank {one.rank}, {pinned}{one.found.place}: {why}; strength {one.strength:.2f}."
 
 

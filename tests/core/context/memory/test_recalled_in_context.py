@@ -106,6 +106,17 @@ def test_what_recent_context_or_memory_says_already_is_left_out_and_the_note_say
     assert {note.book for note in made.lore} == {BANK}
 
 
+def test_what_is_pinned_and_far_from_the_prompt_is_not_said_to_be_near_or_chosen_for_it() -> None:
+    far = found(told(1, "The lamp is out.", is_pinned=True), similarity=0.01)
+    near = found(told(2, "A boat came.", is_pinned=True), 2, similarity=0.5)
+    made = built(knowledge(far, near))
+    assert [note.why for note in made.lore] == [
+        "Rank 1, pinned, prompt 3: whatever is asked; strength 1.00.",
+        "Rank 2, pinned, prompt 3: its meaning is near (0.50); strength 1.00.",
+    ]
+    assert [one.relevance for one in made.segments if one.name is SegmentName.RECALLED] == [0.5]
+
+
 def test_what_a_line_that_is_always_sent_says_is_not_recalled_too() -> None:
     said = event(2, "Yes: the lamp in the mill is out since the storm.", RED, 1)
     always = replace(said, metadata={CONTEXT: ALWAYS})
