@@ -23,7 +23,7 @@ from core.domain.ids import SessionId
 from core.engine.recall.asking import Embed, Meaning
 from core.engine.recall.hits import MOST_HITS, GivenUp, Hit, SearchedChapter, hit_of_item
 from core.engine.recall.texts import HitPlace, KeptTexts
-from core.engine.recall.words import Matcher, matcher_of
+from core.engine.recall.words import MARKS, Matcher, matcher_of
 from core.storage.bank_store import BankStore
 from core.storage.session_store import SessionStore
 from core.text.analysis.trigrams import FEWEST_LETTERS, nearest
@@ -38,7 +38,6 @@ MOST_NEAR: Final = 20
 """Pieces of texts that are found by their meaning."""
 LEAST_NEAR: Final = 0.35
 """The cosine of a piece that is near enough: prose is about more than one thing, and an item is not."""
-_MARKS: Final = ".,;:!?…'’\"“”„()[]"
 
 
 class Searched(NamedTuple):
@@ -122,7 +121,7 @@ def with_likely_names(text: str, names: Collection[str], is_given_up: GivenUp = 
     known = {name.casefold() for name in names}
     words = text.split()
     return " ".join(
-        word if is_given_up() or word.casefold() in known else nearest(word.strip(_MARKS), names) or word
+        word if is_given_up() or word.casefold() in known else nearest(word.strip(MARKS), names) or word
         for word in words
     )
 
@@ -131,7 +130,7 @@ async def _names(bank: BankStore, chapters: Sequence[SearchedChapter]) -> Collec
     """Return the words of the names of the cast, and of the people and places of the banks."""
     names = [name for one in chapters for name in one.names]
     names += await bank.all_names([one.id for one in chapters if one.session.keeps_bank])
-    words = (word.strip(_MARKS) for name in names for word in clean_line(name).split())
+    words = (word.strip(MARKS) for name in names for word in clean_line(name).split())
     return {word for word in words if len(word) >= FEWEST_LETTERS - 1}
 
 

@@ -8,6 +8,8 @@ from typing import Final
 from core.text.graphemes import Span, composed, composed_with_places, is_composed
 from core.text.letters import LETTER, WORD_BEGINS
 
+MARKS: Final = ".,;:!?…'‘’\"“”„«»()[]。、，！？「」『』"
+"""Marks before and behind words that are no part of them."""
 _DOTLESS: Final = "\u0131"
 _DOTTED: Final = "\u0130"
 """The Turkish letters that `re` takes for an “i” where case does not count."""
@@ -65,8 +67,11 @@ def _edges() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def matcher_of(text: str) -> Matcher | None:
-    """Return what finds the words of a search; None where it has none."""
-    words = composed(text).split()
+    """Return what finds the words of a search; None where it has none.
+
+    Marks around a word do not count: a phrase is often typed in quotation marks, or copied with its stop.
+    """
+    words = [word.strip(MARKS) or word for word in composed(text).split()]
     return Matcher(words) if words else None
 
 

@@ -312,6 +312,19 @@ def test_every_section_of_memory_has_the_title_that_tab_3_gives_it() -> None:
     assert set(SECTION_TITLES) == sections
 
 
+@pytest.mark.parametrize("typed", ['"brass key"', "“brass key”", "brass key.", "(Brass, keys?)", "「key」"])
+def test_marks_around_words_do_not_count(typed: str) -> None:
+    matches = matcher_of(typed)
+    assert matches is not None
+    assert matches("The brass keys")
+
+
+def test_a_search_of_marks_alone_looks_for_these() -> None:
+    matches = matcher_of("…")
+    assert matches is not None
+    assert matches.words == ["…"]
+
+
 def test_all_words_must_begin_a_word() -> None:
     matches = matcher_of("bra key")
     assert matches is not None
