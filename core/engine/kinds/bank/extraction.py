@@ -251,7 +251,7 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
     if not session.keeps_bank or chunk is None or session.prompt_index < chunk.last:
         return None
     events = await job.store.canon(session.id, first=max(0, chunk.first - BEFORE), last=chunk.last)
-    is_as_asked = mark_of(analysed_for(request.audience, chunk, events)) == request.text
+    is_as_asked = mark_of(request.audience, chunk, events) == request.text
     knowledge, analysed = _analysed(snapshot, request, chunk, events)
     if not analysed or not is_as_asked or await _was_read(job, request):
         return None

@@ -29,9 +29,18 @@ def analysed_for(audience: Audience, chunk: PromptRange, events: Iterable[Event]
     return tuple(event for event in events_of(chunk, events) if event.audience == audience)
 
 
-def mark_of(events: Iterable[Event]) -> str:
-    """Return the names of events as the text of a request: prompt, take and ordinal of each."""
-    return " ".join(f"{event.prompt_index}.{event.take}.{event.ordinal}" for event in events)
+def mark_of(audience: Audience, chunk: PromptRange, events: Collection[Event]) -> str:
+    """Return the names of the events that are read, as the text of a request: prompt, take and ordinal.
+
+    Where none of them is of the last prompt of the chunk, its take is added: the items depend on it. Empty
+    where nothing is read.
+    """
+    read = analysed_for(audience, chunk, events)
+    names = [f"{event.prompt_index}.{event.take}.{event.ordinal}" for event in read]
+    last = chunk.last
+    if read and all(event.prompt_index != last for event in read):
+        names += sorted({f"{last}.{event.take}" for event in events if event.prompt_index == last})
+    return " ".join(names)
 
 
 def sorted_by_prompt(events: Iterable[Event]) -> Mapping[int, Sequence[Event]]:
@@ -45,7 +54,7 @@ def sorted_by_prompt(events: Iterable[Event]) -> Mapping[int, Sequence[Event]]:
 def mark_in(by_prompt: Mapping[int, Sequence[Event]], audience: Audience, chunk: PromptRange) -> str:
     """Return the text of a request that reads a chunk of these events for an audience; empty without any."""
     played = chain.from_iterable(by_prompt.get(index, ()) for index in range(chunk.first, chunk.last + 1))
-    return mark_of(analysed_for(audience, chunk, played))
+    return mark_of(audience, chunk, tuple(played))
 
 
 def extractions(

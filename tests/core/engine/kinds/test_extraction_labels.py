@@ -21,9 +21,33 @@ async def test_what_only_some_heard_is_known_to_them_alone() -> None:
         await read(session)
         wide, private = await extractions(session)
         assert (wide.audience, private.audience) == (EVERYONE, alone)
-        assert (wide.text, private.text) == ("2.1.0 2.1.1 3.1.0 3.1.1", "1.1.0 1.1.1")
+        assert (wide.text, private.text) == ("2.1.0 2.1.1 3.1.0 3.1.1", "1.1.0 1.1.1 3.1")
         [item] = await items(session)
         assert (item.label, item.evidence[0].prompt_index) == (alone, 1)
+
+
+@pytest.mark.parametrize("whispered", [1, 3])
+async def test_what_another_audience_heard_counts_again_after_another_take_of_the_last_prompt(
+    whispered: int,
+) -> None:
+    """Items depend on the last prompt of their chunk, also where those who know them did not hear it."""
+    first = fact("the brass key", name="The key", text="It is of brass.", prompt=1)
+    last = fact("under the mill", name="Hiding place", text="Something lies under the mill.", prompt=3)
+    made = room(scan(facts=[first, last]))
+    async with made.opened() as session:
+        for number in (1, 2, 3):
+            heard_by = Audience.of([Slot.RED]) if number == whispered else None
+            await done(session, await session.submit_prompt(Slot.RED, f"{number}?", heard_by=heard_by))
+        await read(session)
+        before = {(item.label, item.evidence[0].prompt_index) for item in await items(session)}
+        assert len(before) == 2
+        await done(session, await session.takes.reroll())
+        await read(session)
+        assert {(item.label, item.evidence[0].prompt_index) for item in await items(session)} == before
+        await session.takes.choose(1)
+        await read(session)
+        assert {(item.label, item.evidence[0].prompt_index) for item in await items(session)} == before
+        assert {item.take for item in await items(session)} == {1}
 
 
 async def test_who_is_called_by_another_name_is_told_to_a_reading_for_that_character_alone() -> None:
