@@ -266,7 +266,7 @@ class TabPages:
             )
             for tab, outcome in zip(sorted(waiting), outcomes, strict=True):
                 if isinstance(outcome, StoryEngineError):
-                    self._pages[tab].keep_typed()
+                    self._pages[tab].kept_fields.keep()
             failures += [outcome for outcome in outcomes if outcome is not None]
         for failure in failures[1:]:
             log.error("typed text of another page could not be stored", exc_info=failure)

@@ -116,14 +116,14 @@ class ChapterBuild:
         self._busy.say(f"{started.model} is writing the chapter{part}")
         self._say_left_out(started.left_out)
         if started.call == 1:
-            self._page.expect(started)
+            self._page.expect(started, self._show_expected)
 
     def _begin_waiting(self) -> None:
         if not self._busy.is_busy:
             is_writer = not self._page.session.is_read_only
             self._busy.begin("The chapter is being written", cancel="Esc cancels" if is_writer else "")
 
-    def show_expected(self, request_id: RequestId, expected: str) -> None:
+    def _show_expected(self, request_id: RequestId, expected: str) -> None:
         """Show how long the call may take, unless another build has begun."""
         if self._request_id == request_id:
             self._busy.expect(expected)

@@ -166,7 +166,7 @@ class DefinitionSaver:
 
     def __init__(self, page: SessionTab) -> None:
         self._page = page
-        self.autosave = Autosave(self._save, self._say_unsaved, self._say_saved, page.keep_typed)
+        self.autosave = Autosave(self._save, self._say_unsaved, self._say_saved, page.kept_fields.keep)
         self._base: Session | None = None
         """The session that was edited here when another window began to write; None if all is stored."""
 

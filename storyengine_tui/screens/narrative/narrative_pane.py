@@ -8,7 +8,6 @@ from textual.binding import Binding, BindingType
 from textual.reactive import var
 from textual.widgets import Button, Static
 
-from core.domain.ids import RequestId
 from core.domain.requests.request import NarrativeRequest
 from core.domain.session.limits import Limits
 from core.domain.session.session_state import SessionState
@@ -138,11 +137,11 @@ class NarrativePane(SessionTab):
             return
         session = self.session.snapshot.session
         if self._draft.has_text:
-            self.set_focus(self._draft.view, scroll_visible=True)
+            self.page_focus.move_to(self._draft.view, scroll_visible=True)
         elif session.state is SessionState.ENDED or not session.tab1_locked:
-            self.set_focus(self._definition.area, scroll_visible=True)
+            self.page_focus.move_to(self._definition.area, scroll_visible=True)
         elif self._memory.reader.view.display:
-            self.set_focus(self._memory.reader.view, scroll_visible=True)
+            self.page_focus.move_to(self._memory.reader.view, scroll_visible=True)
 
     def field_for_typing(self) -> CappedTextArea | None:
         """Return the definition, if it can be edited and no list of the bank has the focus."""
@@ -200,10 +199,6 @@ class NarrativePane(SessionTab):
     def watch_can_download(self, can_download: bool) -> None:
         """Enable or disable the download button."""
         self.query_one("#download", Button).disabled = not can_download
-
-    def show_expected(self, request_id: RequestId, expected: str) -> None:
-        """Show how long the call may take, unless another build has begun."""
-        self.build.show_expected(request_id, expected)
 
     # What is possible
 

@@ -11,7 +11,7 @@ from textual.reactive import var
 from textual.widgets import Button, Static
 
 from core.domain.errors import StoryEngineError
-from core.domain.ids import RequestId, SessionId
+from core.domain.ids import SessionId
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, SummaryRequest
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
@@ -153,7 +153,7 @@ class PlayPane(SessionTab):
 
     def on_tab_shown(self) -> None:
         """Focus the widget where the GM continues: the panel if it is writable, else the transcript."""
-        self.set_focus(self.field_for_typing() or self.reading.transcript)
+        self.page_focus.move_to(self.field_for_typing() or self.reading.transcript)
 
     def text_targets(self) -> tuple[tuple[str, str], ...]:
         """Return an action for each panel that the typed text on screen can be moved to, and its name."""
@@ -180,7 +180,7 @@ class PlayPane(SessionTab):
             case notifications.CallStarted(request=BackgroundRequest() as request) if adds(notification):
                 self.reading.begin(request, session)
             case notifications.CallStarted(request=SummaryRequest()):
-                self.expect(notification)
+                self.expect(notification, self.reading.expect)
             case notifications.RequestBegun(ReplyRequest() as request) if self.session.is_read_only:
                 self.reading.begin(request, session)
             case notifications.RequestQueued(ReplyRequest() as request):
@@ -268,10 +268,6 @@ class PlayPane(SessionTab):
                 amount = await session.money.of_prompt(slot, typed, then)
         if self.shows(session):
             self.reading.show_spent(f"{view.spent} · next up to {dollars(amount)}" if amount else view.spent)
-
-    def show_expected(self, request_id: RequestId, expected: str) -> None:
-        """Show how long a summary may take."""
-        self.reading.expect(request_id, expected)
 
     async def _begin_play(self) -> None:
         """Create the panels of a cast that was locked, and focus the first if this tab is active."""

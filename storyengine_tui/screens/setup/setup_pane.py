@@ -81,7 +81,7 @@ class SetupPane(SessionTab):
             id="character-count",
         )
         self._cast = CastPanels(id="cast", classes="grows")
-        self.autosave = Autosave(self._save, self.say_unsaved, self.say_saved, self.keep_typed)
+        self.autosave = Autosave(self._save, self.say_unsaved, self.say_saved, self.kept_fields.keep)
         self._held: HeldEdit | None = None
 
     def compose(self) -> ComposeResult:
@@ -354,7 +354,7 @@ class SetupPane(SessionTab):
     def on_tab_shown(self) -> None:
         """Focus the world, unless a widget of this page has the focus."""
         if not self.has_focus_within:
-            self.set_focus(self._world)
+            self.page_focus.move_to(self._world)
 
     @on(Button.Pressed, "#reset")
     def action_reset(self) -> None:

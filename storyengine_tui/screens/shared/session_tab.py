@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from textual import events
 from textual.containers import VerticalScroll
-from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
 from core.domain.errors import IllegalCommandError, StoryEngineError
 from storyengine_tui.screens.shared.autosave import Autosave
-from storyengine_tui.screens.shared.kept_fields import Fields, keep_fields, read_fields
+from storyengine_tui.screens.shared.kept_fields import Fields, KeptFields
 from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.screens.shared.page_focus import PageFocus
 from storyengine_tui.textual_ext.painting.visibility import is_displayed
 
 if TYPE_CHECKING:
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from core.engine.sync.notifications import CallStarted, Notification
 
 T = TypeVar("T")
-
-FOCUS_RETRIES = 5
-"""Number of times that a page sets the focus again, if the focused widget was removed at once."""
 
 
 class InvalidInputError(IllegalCommandError):
@@ -74,16 +71,15 @@ class SessionTab(VerticalScroll, can_focus=False):
 
     autosave: Autosave
 
-    _size_before: Size | None = None
-    """The size at the last `Resize`."""
-
     _session: "SessionHandle | None" = None
 
     has_session = False
     """Whether a session is open."""
 
-    _has_kept_fields = False
-    """Whether a file has text of this page that is not stored."""
+    def __init__(self) -> None:
+        super().__init__()
+        self.page_focus = PageFocus(self, is_open=lambda: self.has_session, go_on=self.on_tab_shown)
+        self.kept_fields = KeptFields(lambda: self.typed_fields)
 
     @property
     def session(self) -> "SessionHandle":
@@ -114,24 +110,9 @@ class SessionTab(VerticalScroll, can_focus=False):
         """The texts of this page that are typed and not stored."""
         return {}
 
-    def keep_typed(self) -> None:
-        """Keep what could not be stored in a file: the program may end before the database takes it."""
-        if self.has_session and (kept := self.kept_text(self._fields_name)) is not None:
-            self._has_kept_fields = True
-            keep_fields(kept, self.typed_fields)
-
     def take_kept(self) -> Fields:
-        """Return what was kept so before the program ended; it is forgotten once it is stored."""
-        kept = self.kept_text(self._fields_name)
-        if kept is None or self.session.is_read_only:
-            return {}
-        fields = read_fields(kept)
-        self._has_kept_fields |= bool(fields)
-        return fields
-
-    @property
-    def _fields_name(self) -> str:
-        return f"typed.{type(self).__name__.lower()}"
+        """Return the fields that were typed before the program ended, if they can be stored now."""
+        return {} if self.session.is_read_only else self.kept_fields.read()
 
     def adopt(self, *parts: object) -> None:
         """Make the actions of parts of this page its own, so that keys and the palette find them here."""
@@ -143,11 +124,13 @@ class SessionTab(VerticalScroll, can_focus=False):
     async def attach(self, session: "SessionHandle") -> None:
         """Show this session from now on."""
         self._session, self.has_session = session, True
+        self.kept_fields.open(self.kept_text(f"typed.{type(self).__name__.lower()}"))
         await self.on_session_attached()
 
     def detach(self) -> None:
         """Detach from the session; what was typed has been flushed."""
-        self.has_session = self._has_kept_fields = False
+        self.has_session = False
+        self.kept_fields.close()
         self.autosave.is_dirty = False  # The fields keep the old texts until those of the next session show.
 
     async def on_session_attached(self) -> None:
@@ -179,29 +162,10 @@ class SessionTab(VerticalScroll, can_focus=False):
         if why := self.why_not(active.binding.action):
             self.notify(why, severity="warning", markup=False)
 
-    def set_focus(self, widget: Widget, *, scroll_visible: bool = False) -> None:
-        """Move the focus now: `Widget.focus` is queued, and would undo a Tab that is handled before it."""
-        self.screen.set_focus(widget, scroll_visible=False)
-        if scroll_visible:
-            # The widgets of a page that was hidden until now have no regions before the next layout.
-            self.call_after_refresh(self._center_focused, widget)
-
-    def _center_focused(self, widget: Widget) -> None:
-        # Not `can_view_entire`, which is wrong until every container has received its size.
-        scroller = next((node for node in widget.ancestors if isinstance(node, VerticalScroll)), self)
-        if widget.has_focus and not scroller.region.contains_region(widget.region):
-            self.screen.scroll_to_center(widget, origin_visible=True)
-
     def on_mount(self) -> None:
-        """Start autosaving, and watch for a lost focus: keys would go nowhere.
-
-        A focused button may be removed with its banner. The screen is watched, for a removed widget posts no
-        Blur. Behind a dialog or in an inactive terminal the focus is restored later.
-        """
+        """Start autosaving, and watch for a lost focus."""
         self.autosave.start()
-        self.watch(self.screen, "focused", self._restore_focus_soon, init=False)
-        self.watch(self.screen, "stack_updates", self._restore_focus_soon, init=False)
-        self.watch(self.app, "app_focus", self._restore_focus_soon, init=False)
+        self.page_focus.watch()
 
     async def on_unmount(self) -> None:
         """Stop autosaving."""
@@ -209,46 +173,17 @@ class SessionTab(VerticalScroll, can_focus=False):
 
     def say_saved(self, *, is_complete: bool = False) -> None:
         """Report that what was typed is stored; with `is_complete`, that no field has invalid text."""
-        if self._has_kept_fields and (kept := self.kept_text(self._fields_name)) is not None:
-            self._has_kept_fields = False
-            kept.forget()
+        self.kept_fields.forget()
         self.post_message(self.Stored(is_complete=is_complete))
 
     def say_unsaved(self, error: StoryEngineError) -> None:
         """Keep what was typed and could not be stored, and report it; autosave tries again."""
-        self.keep_typed()
+        self.kept_fields.keep()
         self.post_message(self.CommandFailed(error))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Keep the focused text visible on a smaller page.
-
-        Textual sends this also when only the scrolled content has grown; the page does not scroll then.
-        """
-        before, self._size_before = self._size_before, event.size
-        focused = self.screen.focused
-        if before != event.size and focused is not None and self.has_focus_within:
-            self.call_after_refresh(self._keep_in_view, focused)
-
-    def _keep_in_view(self, focused: Widget) -> None:
-        from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea  # After the first paint.
-
-        if isinstance(focused, CappedTextArea):
-            focused.bring_cursor_into_sight()
-        else:
-            self._center_focused(focused)
-
-    def _restore_focus_soon(self) -> None:
-        if self.screen.focused is None:
-            self.call_after_refresh(self._restore_focus)
-
-    def _restore_focus(self, retries: int = FOCUS_RETRIES) -> None:
-        # Not `is_on_screen`, which is right for another tab only after the next layout.
-        is_in_front = is_displayed(self) and self.app.screen is self.screen
-        if self.has_session and self.app.app_focus and is_in_front and self.screen.focused is None:
-            self.on_tab_shown()
-            if retries:
-                # The widget that received it may be removed as well, as a panel is for the next one.
-                self.call_after_refresh(self._restore_focus, retries - 1)
+        """Keep the focused text visible on a smaller page."""
+        self.page_focus.follow_size(event.size)
 
     async def step_focus(self, focused: Widget, step: int) -> bool:
         """Handle Tab (1) or Shift+Tab (-1) if the page does not follow the order of fields here.
@@ -294,12 +229,14 @@ class SessionTab(VerticalScroll, can_focus=False):
 
         self.ask(dialog, answered)
 
-    def expect(self, call: "CallStarted") -> None:
-        """Estimate from earlier calls how long a call may take, and pass the text to `show_expected`."""
-        work = self._expect(self.session, call)
+    def expect(self, call: "CallStarted", show: Callable[["RequestId", str], None]) -> None:
+        """Estimate from earlier calls how long a call may take, and show it for the request of the call."""
+        work = self._expect(self.session, call, show)
         self.run_worker(work, group="expect", exclusive=True, exit_on_error=False)
 
-    async def _expect(self, session: "SessionHandle", call: "CallStarted") -> None:
+    async def _expect(
+        self, session: "SessionHandle", call: "CallStarted", show: Callable[["RequestId", str], None]
+    ) -> None:
         from storyengine_tui.widgets.elapsed import expected_time
 
         try:
@@ -308,10 +245,7 @@ class SessionTab(VerticalScroll, can_focus=False):
             expected = ""
         else:
             expected = expected_time(seconds, is_local=call.is_local)
-        self.show_expected(call.request.id, expected)
-
-    def show_expected(self, request_id: "RequestId", expected: str) -> None:
-        """Show how long the call of a request may take, if it is still the current one."""
+        show(call.request.id, expected)
 
     def do(self, command: Awaitable[object], *, group: str = "do") -> None:
         """Perform a command in the background."""

@@ -148,7 +148,7 @@ class BankPart:
     def action_bank_list(self, shown: str) -> None:
         """Show a list of the bank, and go there."""
         self._cell.action_show(shown)
-        self._page.set_focus(self._cell.bank.view, scroll_visible=True)
+        self._page.page_focus.move_to(self._cell.bank.view, scroll_visible=True)
 
     def action_bank_alike(self) -> None:
         """Show items that may say the same, in the list that shows or that of facts."""

@@ -48,7 +48,7 @@ class SearchTargets:
             text = texts[part] if part < len(texts) else ""
             cell.go_to_list(None)
             cell.memory.go_to(number, lambda shown: place_of(shown, text, start, end))
-            self._page.set_focus(cell.memory.view, scroll_visible=True)
+            self._page.page_focus.move_to(cell.memory.view, scroll_visible=True)
 
         self._memory.when_read(arrive)
 
@@ -66,7 +66,7 @@ class SearchTargets:
         cell = self._page.query_one(DraftCell)
         if cell.choose(version):
             cell.view.mark_at(cell.view.place_at(start), cell.view.place_at(end))
-        self._page.set_focus(cell.view, scroll_visible=True)
+        self._page.page_focus.move_to(cell.view, scroll_visible=True)
 
 
 def place_of(paragraphs: Sequence[Paragraph], text: str, start: int, end: int) -> SourceRange | None:

@@ -218,7 +218,7 @@ class MemoryRevisions:
             return ""
         if reader.form is MemoryForm.JSON:
             return NOT_READABLE
-        self._page.set_focus(reader.view, scroll_visible=True)
+        self._page.page_focus.move_to(reader.view, scroll_visible=True)
         return CHOOSE_LOCK if reader.mark_first_lock() else NO_LOCKS
 
     async def _toggle(self, session: "SessionHandle", lock: str, mark: LockMark) -> None:

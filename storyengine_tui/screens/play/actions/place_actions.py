@@ -28,7 +28,7 @@ class PlaceActions(PageActions):
     def action_go_to(self, prompt_index: int, ordinal: int, start: int, end: int) -> None:
         """Select words of an event in the transcript; where it has them not, show its prompt over it."""
         if self.reading.show_place(prompt_index, ordinal, start, end):
-            self.page.set_focus(self.reading.transcript)
+            self.page.page_focus.move_to(self.reading.transcript)
         else:
             work = self._show_earlier(self.session, prompt_index, ordinal, (start, end))
             run_in_background(self.page, work, group="place", exclusive=True)

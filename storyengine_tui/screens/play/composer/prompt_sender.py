@@ -37,7 +37,7 @@ class PromptSender:
         """Failed prompts whose text is back in its panel."""
         self.has_picked = False
         """Whether the GM chose a panel since the last prompt was sent."""
-        self.autosave = Autosave(self._save, page.say_unsaved, page.say_saved, page.keep_typed)
+        self.autosave = Autosave(self._save, page.say_unsaved, page.say_saved, page.kept_fields.keep)
 
     @property
     def _composer(self) -> Composer:
