@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from textual.widgets import Select, TextArea
-
 from core.domain.ids import SessionId
 from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
@@ -38,15 +36,6 @@ class HeldEdit:
         """Return the identity of a character, of which `stored` is stored now."""
         typed = self.edit.identities.get(slot)
         return stored if typed is None else resumed(self.base.identities.get(slot, ""), stored, typed)
-
-    def put_back(self, stored: Tab1Inputs, world: TextArea, chapter: TextArea, count: Select[int]) -> None:
-        """Put it into the fields, which show what is stored; those of the cast are not among them."""
-        if self.edit.world is not None:
-            world.text = resumed(self.base.world, stored.world, self.edit.world)
-        if self.edit.chapter is not None:
-            chapter.text = resumed(self.base.chapter, stored.chapter, self.edit.chapter)
-        if self.edit.character_count is not None:
-            count.value = self.edit.character_count
 
     @property
     def fields(self) -> Fields:

@@ -6,33 +6,30 @@ from typing import ClassVar
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
 from textual.widgets import Button, Select, Static
 
 from core.domain.errors import StoryEngineError
-from core.domain.session.limits import Limits
 from core.domain.session.state_machine import NOTHING_TO_LOCK, Command
 from core.domain.slot import Slot, first_slots, slot_after
 from core.engine.decisions.tab1_commands import DOUBLE_NAME
 from storyengine_tui.screens.setup.carried_cell import CarriedCell, show_carried
-from storyengine_tui.screens.setup.cast_panels import CastPanels, CharacterPanel
+from storyengine_tui.screens.setup.cast_panels import CharacterPanel
 from storyengine_tui.screens.setup.held_edit import HeldEdit, held_edit
 from storyengine_tui.screens.setup.secrets.secrets_cell import SecretsCell
 from storyengine_tui.screens.setup.secrets.secrets_view import find, first_words, without
-from storyengine_tui.screens.setup.setup_view import INTRO, RESET_WARNING, SetupView, TypedSetup, setup_view
+from storyengine_tui.screens.setup.setup_fields import SetupFields
+from storyengine_tui.screens.setup.setup_view import INTRO, RESET_WARNING, SetupView, setup_view
 from storyengine_tui.screens.shared.autosave import Autosave, unstored
 from storyengine_tui.screens.shared.kept_fields import Fields
 from storyengine_tui.screens.shared.session_tab import SessionTab
-from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, Tone
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter, HelpedText
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher, SlotEntries
-
-_LIMITS = Limits()
 
 
 class SetupPane(SessionTab):
@@ -61,26 +58,7 @@ class SetupPane(SessionTab):
 
     def __init__(self) -> None:
         super().__init__()
-        self._world = CappedTextArea(
-            id="world",
-            limit=_LIMITS.world,
-            placeholder="The world in which the story takes place, the kind of story, and its tone.",
-        )
-        self._chapter = CappedTextArea(
-            id="chapter",
-            limit=_LIMITS.chapter,
-            placeholder="This chapter: where it begins, what is going on, what matters in it.",
-        )
-        self._world.helped = HelpedText("world", "World")
-        self._chapter.helped = HelpedText("chapter", "Chapter")
-        self._count = GuardedSelect(
-            [(str(number), number) for number in range(1, len(Slot) + 1)],
-            value=3,
-            allow_blank=False,
-            compact=True,
-            id="character-count",
-        )
-        self._cast = CastPanels(id="cast", classes="grows")
+        self._fields = SetupFields()
         self.autosave = Autosave(self._save, self.say_unsaved, self.say_saved, self.kept_fields.keep)
         self._held: HeldEdit | None = None
 
@@ -89,12 +67,7 @@ class SetupPane(SessionTab):
         with VerticalScroll(id="page", can_focus=False):
             yield Banner(id="lock-banner")
             yield Static(INTRO, id="intro")
-            yield from self._cell("World", self._world, _LIMITS.world)
-            yield from self._cell("Chapter", self._chapter, _LIMITS.chapter)
-            with Horizontal(classes="line"):
-                yield Static("Number of characters ", classes="label")
-                yield self._count
-            yield self._cast
+            yield from self._fields.compose()
             yield SecretsCell(id="secrets")
         # Below what scrolls, so that the characters stay visible at every scroll position.
         yield SlotEntries(id="panels")
@@ -103,17 +76,9 @@ class SetupPane(SessionTab):
             yield Button("Go on to 2 Play", id="go-on", compact=True)
             yield Button("Reset Chapter", id="reset", compact=True)
 
-    def _cell(self, label: str, area: CappedTextArea, limit: int) -> ComposeResult:
-        with Vertical(classes="cell grows"):
-            with Horizontal(classes="line"):
-                yield Static(label, classes="label")
-                yield Static(classes="gap")
-                yield CharCounter(limit, id=f"{area.id}-counter")
-            yield area
-
     async def on_session_attached(self) -> None:
         """Show what is stored, each text from its beginning."""
-        await self._cast.clear()
+        await self._fields.cast.clear()
         self._scroll_to_top()
         self.view = None
         self.refresh_view()
@@ -122,8 +87,7 @@ class SetupPane(SessionTab):
         if held is None and self._is_editable:
             held = HeldEdit.of_fields(self.session.id, self.take_kept())
         if held is not None and held.session_id == self.session.id:
-            held.put_back(snapshot.tab1, self._world, self._chapter, self._count)
-            await self._cast.put_back(held, snapshot.cast, snapshot.session.limits)
+            await self._fields.put_back(held, snapshot)
             self._touch()
 
     def refresh_view(self) -> None:
@@ -137,10 +101,7 @@ class SetupPane(SessionTab):
             return
         is_editable = view.is_editable
         self.set_class(not is_editable, "-veiled")
-        for area in (self._world, self._chapter):
-            area.read_only = not is_editable
-        self._cast.set_read_only(not is_editable)
-        self._count.disabled = not is_editable
+        self._fields.set_read_only(not is_editable)
         self.query_one("#intro", Static).update(view.intro)
         self.query_one("#saved").display = self.query_one("#go-on").display = is_editable
         self.query_one("#reset").display = view.is_locked and view.is_writer
@@ -154,7 +115,7 @@ class SetupPane(SessionTab):
             self._banner.hide()
         if before is None or _keys_of(before) != _keys_of(view):
             self.refresh_bindings()
-        self._held = self._held or held_edit(self._typed, before, self.session)
+        self._held = self._held or held_edit(lambda: self._fields.typed, before, self.session)
         is_new = before is not None and (before.session, before.stored) != (view.session, view.stored)
         if is_new and not view.is_writer and self._held is None:
             self.call_later(self._show_stored)
@@ -167,13 +128,13 @@ class SetupPane(SessionTab):
     @property
     def typed_fields(self) -> Fields:
         """The texts that are not stored."""
-        held = self._held or HeldEdit.of(self._typed(), self.session.snapshot)
+        held = self._held or HeldEdit.of(self._fields.typed, self.session.snapshot)
         return held.fields if held else {}
 
     @property
     def has_unsaved(self) -> bool:
         """Whether something typed can be stored and is not yet."""
-        return self._is_editable and self._typed().edit_of(self.session.snapshot) is not None
+        return self._is_editable and self._fields.typed.edit_of(self.session.snapshot) is not None
 
     async def flush(self) -> None:
         """Store what is typed and not stored yet."""
@@ -195,13 +156,13 @@ class SetupPane(SessionTab):
             return False
         if self.session.snapshot.tab1.is_blank:
             self._say(NOTHING_TO_LOCK)
-            self._world.focus()
+            self._fields.world.focus()
             return False
         return True
 
     async def focus_first_invalid(self) -> str:
         """Focus the first name that another character has."""
-        doubles = self._typed().doubles(self.session.snapshot) if self._is_editable else {}
+        doubles = self._fields.typed.doubles(self.session.snapshot) if self._is_editable else {}
         for slot, name in doubles.items():
             await self._show_panel(slot, focus_name=True)
             return DOUBLE_NAME.format(name)
@@ -211,29 +172,15 @@ class SetupPane(SessionTab):
     def _is_editable(self) -> bool:
         return self.has_session and self.session.can(Command.EDIT_TAB1)
 
-    def _typed(self) -> TypedSetup:
-        return TypedSetup(
-            world=self._world.text,
-            chapter=self._chapter.text,
-            character_count=self._character_count,
-            names=self._cast.names,
-            identities=self._cast.identities,
-            profiles=self._cast.profiles,
-        )
-
-    @property
-    def _character_count(self) -> int:
-        return self._count.value if isinstance(self._count.value, int) else 1
-
     async def _save(self) -> None:
-        if self._is_editable and (edit := self._typed().edit_of(self.session.snapshot)) is not None:
+        if self._is_editable and (edit := self._fields.typed.edit_of(self.session.snapshot)) is not None:
             await self.session.edits.edit_tab1(edit)
 
     def say_saved(self, *, is_complete: bool = True) -> None:
         """Report that what was typed is stored, except for a name that another character has."""
         if self._held is not None:
             return
-        has_double = self.has_session and self._typed().doubles(self.session.snapshot)
+        has_double = self.has_session and self._fields.typed.doubles(self.session.snapshot)
         self._show_saved("name taken" if has_double else "stored")
         super().say_saved(is_complete=is_complete and not has_double)
 
@@ -247,40 +194,28 @@ class SetupPane(SessionTab):
             self.query_one("#saved", Static).update(text, layout=False)
 
     async def _show_stored(self) -> None:
-        snapshot = self.session.snapshot
-        for area, text in ((self._world, snapshot.tab1.world), (self._chapter, snapshot.tab1.chapter)):
-            if area.text != text:
-                area.load_text(text)
-                area.action_document_end(False)
-        self._count.value = len(snapshot.session.slots)
-        self._cast.show_stored(snapshot.cast)
-        self._show_counters()
-        await self._show_panel(self._cast.slot)
-
-    def _show_counters(self) -> None:
-        for area in (self._world, self._chapter):
-            self.query_one(f"#{area.id}-counter", CharCounter).show(area.length)
+        self._fields.show_stored(self.session.snapshot)
+        await self._show_panel(self._fields.cast.slot)
 
     async def _show_panel(self, slot: Slot, *, focus_name: bool = False) -> None:
         """Show the panel of `slot`, hide the others, and focus the name if that is wanted."""
-        session, cast = self.session.snapshot.session, self.session.snapshot.cast
-        await self._cast.show(slot, cast, session.limits, self._character_count)
+        await self._fields.show_panel(slot, self.session.snapshot)
         self._show_entries()
         if focus_name:
             self._focus_name()
 
     @on(SlotEntries.Entered)
     def _focus_name(self) -> None:
-        if self._cast.shown is not None:
-            self._cast.shown.focus_name()
+        if self._fields.cast.shown is not None:
+            self._fields.cast.shown.focus_name()
 
     def _show_entries(self) -> None:
         if not self.has_session:  # The chapter was closed while the panel was created.
             return
-        snapshot, typed = self.session.snapshot, self._typed()
+        snapshot, typed = self.session.snapshot, self._fields.typed
         self._entries.set_entries(typed.entries(snapshot))
-        self._entries.active = self._cast.slot.colour
-        self._cast.say_clashes(typed.doubles(snapshot))
+        self._entries.active = self._fields.cast.slot.colour
+        self._fields.cast.say_clashes(typed.doubles(snapshot))
 
     def _scroll_to_top(self) -> None:
         self.query_one("#page").scroll_home(animate=False)
@@ -291,7 +226,7 @@ class SetupPane(SessionTab):
 
     @on(CappedTextArea.Edited)
     def _handle_text(self) -> None:
-        self._show_counters()
+        self._fields.show_counters()
         self._touch()
 
     @on(CharacterPanel.Edited)
@@ -303,8 +238,8 @@ class SetupPane(SessionTab):
     async def _handle_count(self) -> None:
         if not self.has_session:
             return
-        await self._show_panel(self._cast.slot)
-        if self._character_count != len(self.session.snapshot.session.slots):
+        await self._show_panel(self._fields.cast.slot)
+        if self._fields.character_count != len(self.session.snapshot.session.slots):
             self._touch()
 
     def _touch(self) -> None:
@@ -321,17 +256,17 @@ class SetupPane(SessionTab):
 
     async def action_next_panel(self) -> None:
         """Go to the next character's name; the first follows the last."""
-        slot = slot_after(self._cast.slot, first_slots(self._character_count))
+        slot = slot_after(self._fields.cast.slot, first_slots(self._fields.character_count))
         await self._show_panel(slot, focus_name=True)
 
     async def step_focus(self, focused: Widget, step: int) -> bool:
         """Go from the end of one character to the beginning of the next, and back."""
-        slot = self._cast.neighbour(focused, step, self._character_count)
+        slot = self._fields.cast.neighbour(focused, step, self._fields.character_count)
         if slot is None:
             return False
         await self._show_panel(slot)
-        if self._cast.shown is not None:
-            name, identity = self._cast.shown.fields
+        if self._fields.cast.shown is not None:
+            name, identity = self._fields.cast.shown.fields
             self.screen.set_focus(name if step > 0 else identity)
         return True
 
@@ -345,7 +280,7 @@ class SetupPane(SessionTab):
         if event.action == "retry":
             self.action_retry()
         else:
-            self._world.focus()
+            self._fields.world.focus()
 
     @on(Button.Pressed, "#go-on")
     def _request_lock(self) -> None:
@@ -354,7 +289,7 @@ class SetupPane(SessionTab):
     def on_tab_shown(self) -> None:
         """Focus the world, unless a widget of this page has the focus."""
         if not self.has_focus_within:
-            self.page_focus.move_to(self._world)
+            self.page_focus.move_to(self._fields.world)
 
     @on(Button.Pressed, "#reset")
     def action_reset(self) -> None:
@@ -383,7 +318,7 @@ class SetupPane(SessionTab):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
         if action == "next_panel":
-            return True if self.has_session and self._character_count > 1 else None
+            return True if self.has_session and self._fields.character_count > 1 else None
         if action == "add_secret":
             return self.has_session and self.session.can(Command.EDIT_SECRETS)
         if action in ("retry", "reset"):
