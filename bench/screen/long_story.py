@@ -215,7 +215,7 @@ async def open_lists(visit: Visit) -> None:
 async def search(visit: Visit) -> None:
     """Search for words, of which the last finds nothing."""
     from storyengine_tui.screens.search.search_screen import SearchScreen
-    from storyengine_tui.shell.palette import _search
+    from storyengine_tui.shell.palette_commands import _search
 
     app = visit.app
 

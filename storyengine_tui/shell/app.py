@@ -111,7 +111,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Yield what the command palette offers now."""
-        from storyengine_tui.shell.palette import commands_of
+        from storyengine_tui.shell.palette_commands import commands_of
 
         return commands_of(self, self.action_leave)
 

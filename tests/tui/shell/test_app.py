@@ -27,7 +27,7 @@ from storyengine_tui.screens.system.bug_screen import BugScreen
 from storyengine_tui.screens.system.help_screen import HelpScreen
 from storyengine_tui.screens.system.welcome_modal import WelcomeModal
 from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.shell.palette import as_title
+from storyengine_tui.shell.palette_commands import as_title
 from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal

@@ -7,7 +7,7 @@ import pytest
 from core.domain.session.language import Language
 from storyengine_tui.screens.chapter.bank_switch import KEPT, STOPPED, TOLD_IN, UNREAD, LanguageModal
 from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.shell.palette import commands_of
+from storyengine_tui.shell.palette_commands import commands_of
 from storyengine_tui.widgets.fields.one_line import LineField
 from tests.tui.engine_app import Desktop, make_active, screen_text, until
 from tests.tui.shell.test_app import make_played

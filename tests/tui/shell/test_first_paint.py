@@ -58,7 +58,8 @@ HEAVY = {
     ),
     *("core.domain.session.state_machine", "core.domain.requests.request", "importlib.metadata", "uuid6"),
     *("core.text.letters", "logging.handlers"),
-    *("core.domain.session.session", "json", "storyengine_tui.shell.palette", "textual.widgets._text_area"),
+    *("core.domain.session.session", "json", "textual.widgets._text_area"),
+    *("storyengine_tui.shell.palette", "storyengine_tui.shell.palette_commands"),
     *(f"storyengine_tui.screens.{tab}.{tab}_pane" for tab in ("setup", "play", "narrative")),
 }
 LONG, SHORT = 150, 15

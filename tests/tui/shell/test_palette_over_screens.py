@@ -14,7 +14,8 @@ from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScr
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.play.scene.line_modals import NarrationModal
 from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.shell.palette import TAB_ACTIONS, PossibleCommands
+from storyengine_tui.shell.palette import PossibleCommands
+from storyengine_tui.shell.palette_commands import TAB_ACTIONS
 from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.textual_ext.repairs.command_palette import GuardedCommandPalette
 from tests.tui.engine_app import Desktop, make_active, make_draft, until

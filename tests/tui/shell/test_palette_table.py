@@ -11,7 +11,7 @@ from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.screens.setup.setup_pane import SetupPane
 from storyengine_tui.screens.shared.session_tab import SessionTab
-from storyengine_tui.shell.palette import TAB_ACTIONS
+from storyengine_tui.shell.palette_commands import TAB_ACTIONS
 from tests.tui.engine_app import Desktop, make_active, screen_text, until
 
 pytestmark = pytest.mark.anyio

@@ -21,7 +21,7 @@ from storyengine_tui.screens.chapter.bank_switch import LanguageModal
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.shell.palette import commands_of
+from storyengine_tui.shell.palette_commands import commands_of
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.core.values.bank import WHOLE
 from tests.tui.chapters.banked_chapter import ITEMS, SCRIPT, keep, make_sorted

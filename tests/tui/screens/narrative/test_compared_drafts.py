@@ -24,7 +24,7 @@ from storyengine_tui.screens.narrative.comparing.compared_drafts import (
     drafts_to_compare,
 )
 from storyengine_tui.screens.narrative.comparing.comparison_screen import ComparisonScreen
-from storyengine_tui.shell.palette import commands_of
+from storyengine_tui.shell.palette_commands import commands_of
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.bad_text import acts
 from tests.tui.conftest import PicturesMatch, settled

@@ -22,7 +22,7 @@ from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.screens.narrative.revisions.revision_modals import NOBODY_GETS_IT, CorrectionModal
 from storyengine_tui.screens.narrative.viewpoints import ViewpointModal
-from storyengine_tui.shell.palette import TAB_ACTIONS
+from storyengine_tui.shell.palette_commands import TAB_ACTIONS
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm, MemoryMarks, all_text, passages_of
 from tests.core.values.sessions import delta_block, delta_payload

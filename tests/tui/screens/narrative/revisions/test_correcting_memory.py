@@ -16,7 +16,7 @@ from core.engine.session.session_edits import SessionEdits
 from storyengine_tui.screens.narrative.revisions.revision_modals import EFFECT, CorrectionModal
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.system.help_screen import keys_of
-from storyengine_tui.shell.palette import commands_of
+from storyengine_tui.shell.palette_commands import commands_of
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, CharCounter

@@ -24,7 +24,7 @@ from storyengine_tui.screens.narrative.revisions.memory_revisions import (
     READ_ONLY,
 )
 from storyengine_tui.screens.narrative.revisions.revision_modals import BlockModal, RebuildModal
-from storyengine_tui.shell.palette import commands_of
+from storyengine_tui.shell.palette_commands import commands_of
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.memory_outline import (

@@ -7,7 +7,7 @@ from core.domain.audience import EVERYONE
 from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus, EventStatus
 from storyengine_tui.screens.play.scene.line_modals import SceneModal
-from storyengine_tui.shell.palette import TAB_ACTIONS
+from storyengine_tui.shell.palette_commands import TAB_ACTIONS
 from tests.tui.engine_app import Desktop
 from tests.tui.rooms.play_table import Table, at_table
 

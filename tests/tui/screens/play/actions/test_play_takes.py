@@ -17,7 +17,7 @@ from storyengine_tui.screens.play.takes_view import COMMANDS, TakesView
 from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
 from storyengine_tui.screens.play.transcript.transcript_panel import TakeLine
 from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.shell.palette import commands_of
+from storyengine_tui.shell.palette_commands import commands_of
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop

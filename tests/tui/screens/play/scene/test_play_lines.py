@@ -24,7 +24,7 @@ from storyengine_tui.screens.play.scene.line_modals import (
 )
 from storyengine_tui.screens.play.scene.slot_modals import HearersModal
 from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.shell.palette import commands_of
+from storyengine_tui.shell.palette_commands import commands_of
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from tests.tui.engine_app import Desktop

@@ -9,7 +9,7 @@ from core.domain.story.event import Role
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.play.composer.prompt_queue import PromptQueue
 from storyengine_tui.screens.play.scene.slot_modals import CalledModal
-from storyengine_tui.shell.palette import commands_of
+from storyengine_tui.shell.palette_commands import commands_of
 from tests.tui.engine_app import Desktop
 from tests.tui.rooms.play_table import SCRIPT, Gate, Table, at_table, at_window
 from tests.tui.rooms.play_table import gate as gate

@@ -13,7 +13,7 @@ from storyengine_tui.screens.calls.inputs.next_input_screen import NextInputScre
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
 from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.shell.palette import commands_of
+from storyengine_tui.shell.palette_commands import commands_of
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.engine_app import Desktop, filled, screen_text, until
 from tests.tui.rooms.chapter_page import SCRIPT, make_ended

@@ -13,7 +13,7 @@ from core.engine.engine import Engine
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.setup.assist.assist_screen import AssistScreen
 from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.shell.palette import commands_of
+from storyengine_tui.shell.palette_commands import commands_of
 from storyengine_tui.shell.way_back import AT_WORK
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
