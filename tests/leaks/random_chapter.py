@@ -14,7 +14,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json
 from core.engine.decisions.tab1_commands import Tab1Edit
-from core.engine.services.takes.take_commands import LockMark
+from core.engine.services.takes.memory_commands import LockMark
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import from_json, read_body, to_json
 from tests.leaks import again, bank, windows

@@ -17,7 +17,7 @@ from core.domain.story.context_status import ContextStatus
 from core.domain.story.memory import BlockType
 from core.domain.story.secret import Secret
 from core.engine.engine import Engine
-from core.engine.services.takes.take_commands import LockMark
+from core.engine.services.takes.memory_commands import LockMark
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import from_json, read_body, to_json

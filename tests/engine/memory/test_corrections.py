@@ -13,7 +13,7 @@ from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.engine.services.save_points.save_points import SavePoints
-from core.engine.services.takes.take_commands import LockMark
+from core.engine.services.takes.memory_commands import LockMark
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import MemoryAppended
 from core.exchange.session_copy import as_new_session

@@ -15,7 +15,7 @@ from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json
 from core.domain.story.secret import Secret
 from core.engine.services.save_points.save_points import SavePoints
-from core.engine.services.takes.take_commands import LockMark
+from core.engine.services.takes.memory_commands import LockMark
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import from_json, read_body, to_json

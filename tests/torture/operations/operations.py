@@ -14,7 +14,7 @@ from core.domain.slot import Slot
 from core.domain.story.context_status import status_of
 from core.domain.story.memory import BlockType, compact_json
 from core.domain.story.secret import Secret
-from core.engine.services.takes.take_commands import LockMark
+from core.engine.services.takes.memory_commands import LockMark
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.gate import unlocked

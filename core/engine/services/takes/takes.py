@@ -19,8 +19,8 @@ from core.engine.changes.moves import leave_out
 from core.engine.decisions.commands import Ask, find_request, once
 from core.engine.kinds.memory.summary import require_places
 from core.engine.queue.worker import RequestWorker
-from core.engine.services.takes import take_commands
-from core.engine.services.takes.take_commands import LockMark
+from core.engine.services.takes import memory_commands, take_commands
+from core.engine.services.takes.memory_commands import LockMark
 from core.engine.sync.session_writer import AppliesChanges, Decide, SessionWriter
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
@@ -75,7 +75,7 @@ class Takes:
         With `read` only as long as that revision counts.
         """
         await self._change(
-            lambda snapshot: take_commands.edit_block(
+            lambda snapshot: memory_commands.edit_block(
                 snapshot, last, text, self._clock(), ordinal=ordinal, read=read
             )
         )
@@ -143,18 +143,18 @@ class OpenTakes(Takes):
     async def rebuild_block(self, last: int, *, model: str = "") -> RequestId:
         """Ask for another revision of the block of memory that ends with prompt `last`."""
         snapshot = await self._open.know_memory(is_patient=False)
-        block = take_commands.delta_ending(snapshot, last)
+        block = memory_commands.delta_ending(snapshot, last)
         events = await self._store.canon(self._id, first=block.first - 1, last=last)
         require_places(snapshot.blocks, PromptRange(block.first, last), snapshot.marked(events))
         return await self._ask(
-            lambda snapshot: take_commands.rebuild_block(snapshot, last, self._clock(), model=model)
+            lambda snapshot: memory_commands.rebuild_block(snapshot, last, self._clock(), model=model)
         )
 
     async def mark_lock(self, lock: str, mark: LockMark) -> None:
         """Pin or strike a canon lock for every revision of memory, or leave it to its block again."""
         await self._open.know_memory(is_patient=False)
         await self._writer.apply(
-            lambda snapshot: take_commands.mark_lock(snapshot, lock, mark, self._clock())
+            lambda snapshot: memory_commands.mark_lock(snapshot, lock, mark, self._clock())
         )
 
     async def revisions(self) -> Sequence[MemoryBlock]:

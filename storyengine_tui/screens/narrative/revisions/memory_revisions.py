@@ -13,7 +13,7 @@ from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.changes.canon import stale_blocks
-from core.engine.services.takes.take_commands import LockMark
+from core.engine.services.takes.memory_commands import LockMark
 from core.text.numbers import counted
 from storyengine_tui.screens.narrative.memory.block_reader import BlockReader
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell

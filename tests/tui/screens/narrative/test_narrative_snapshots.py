@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from core.domain.ids import SessionId
 from core.engine.engine import Engine
-from core.engine.services.takes.take_commands import LockMark
+from core.engine.services.takes.memory_commands import LockMark
 from core.providers.scripted.script import Fault, Script
 from core.storage.session_store import WriterInfo
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner

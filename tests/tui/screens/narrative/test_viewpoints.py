@@ -17,7 +17,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
-from core.engine.services.takes.take_commands import LockMark
+from core.engine.services.takes.memory_commands import LockMark
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.screens.narrative.revisions.revision_modals import NOBODY_GETS_IT, CorrectionModal

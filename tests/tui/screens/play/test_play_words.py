@@ -12,7 +12,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.transcript import PieceKind, render_window
-from core.engine.services.takes.take_commands import rebuild_block
+from core.engine.services.takes.memory_commands import rebuild_block
 from core.text.composer_text import joined, merged, without
 from storyengine_tui.screens.chapter.stopped_calls import _stopped
 from storyengine_tui.screens.play.play_view import (

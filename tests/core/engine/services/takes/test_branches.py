@@ -15,7 +15,7 @@ from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
 from core.engine.scripts.player import ScriptPlayer
 from core.engine.services.takes.branch import branch_at
-from core.engine.services.takes.take_commands import LockMark, mark_lock
+from core.engine.services.takes.memory_commands import LockMark, mark_lock
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.scripts.chapter_script import ChapterScriptError, parse_chapter_script
 from core.exchange.session_export import read_body, to_json

@@ -6,7 +6,7 @@ import pytest
 
 from core.domain.requests.request import RequestState, SummaryRequest
 from core.domain.slot import Slot
-from core.engine.services.takes.take_commands import LockMark
+from core.engine.services.takes.memory_commands import LockMark
 from core.engine.session.session_handle import SessionHandle
 from core.providers.base import ModelRequest
 from core.providers.scripted.script import Entry, Fault, ScriptMatch

@@ -18,7 +18,7 @@ from core.domain.story.context_status import ContextStatus
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json, compared
 from core.engine.changes.canon import stale_blocks
-from core.engine.services.takes.take_commands import LockMark
+from core.engine.services.takes.memory_commands import LockMark
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import CallStarted, CanonChanged, EventsAppended
 from core.providers.scripted.script import Entry, Fault, ScriptMatch

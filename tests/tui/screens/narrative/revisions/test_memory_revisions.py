@@ -13,7 +13,7 @@ from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command
 from core.engine.changes.canon import stale_blocks
 from core.engine.engine import Engine
-from core.engine.services.takes.take_commands import LockMark
+from core.engine.services.takes.memory_commands import LockMark
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.narrative.comparing.comparison_screen import ComparisonScreen
 from storyengine_tui.screens.narrative.revisions.memory_revisions import (
