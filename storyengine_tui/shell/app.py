@@ -141,7 +141,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
 
     def _quiet_seconds(self) -> float:
         is_written = self.session is not None and bool(self.session.snapshot.open_requests)
-        return 0.0 if is_written else self.chapter.quiet_seconds
+        return 0.0 if is_written else self.chapter.idle.seconds
 
     async def _complete_chapter_screen(self) -> None:
         self.stylesheet.read_all(LATER_STYLES)
@@ -185,7 +185,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         elif self._welcomes_again or (is_newcomer and not self.chapter.early.has_come):
             self._welcomes_again = False
             self.action_welcome()
-        self.do(load_ahead(self, self.chapter.wait_until_idle), group="modules")
+        self.do(load_ahead(self, self.chapter.idle.wait_until_idle), group="modules")
 
     @on(OverlayApp.Reconfigured)
     def _handle_settings(self, event: OverlayApp.Reconfigured) -> None:

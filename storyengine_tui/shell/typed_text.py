@@ -35,7 +35,7 @@ class TypedText:
     def receive(self, event: events.Key | events.Paste) -> bool:
         """Focus the field for a text; return whether it is kept instead, because there is no field yet."""
         chapter = self._chapter
-        chapter.touch()
+        chapter.idle.touch()
         if not chapter.is_active:
             return self._type_below(event)
         is_coming = not (chapter.has_session or chapter.is_left_empty)

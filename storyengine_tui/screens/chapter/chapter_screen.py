@@ -68,6 +68,7 @@ class ChapterScreen(BatchedScreen[None]):
         self._writer = WriterBanner(id="writer")
         self.paused = PausedBanner(id="paused")
         self._pages = TabPages(self)
+        self.idle = self._pages.idle
         self.feedback = Feedback(self)
         self._listener = SessionListener(self, self._pages, self.feedback)
         self.early = EarlyKeys()
@@ -100,19 +101,6 @@ class ChapterScreen(BatchedScreen[None]):
         self.call_after_refresh(apply_tall_class, self, event.size.height)
         for line in self.query(StatusLine):  # The first size may come before there is one.
             line.fit()
-
-    def touch(self) -> None:
-        """Note that a key was pressed: background work waits until the GM is idle."""
-        self._pages.idle.touch()
-
-    async def wait_until_idle(self) -> None:
-        """Wait until no key was pressed for a moment."""
-        await self._pages.idle.wait_until_idle()
-
-    @property
-    def quiet_seconds(self) -> float:
-        """Seconds since the last key."""
-        return self._pages.idle.seconds
 
     @property
     def has_no_field_yet(self) -> bool:
