@@ -83,6 +83,8 @@ class GuardedCommandPalette(CommandPalette):
     ) -> None:
         if not self._has_list:
             return
+        if self._kept is not None and command_list.highlighted is not None:
+            self._kept = self._title(command_list.highlighted)  # moved during the search
         super()._refresh_command_list(command_list, commands, clear_current)
         if self._kept is not None:
             titles = [self._title(index) for index in range(command_list.option_count)]

@@ -109,6 +109,36 @@ async def test_enter_runs_what_was_found_also_when_other_commands_became_possibl
 
 
 @pytest.mark.needs(Part.COMMAND_PALETTE)
+async def test_a_command_that_is_pointed_at_while_the_same_words_are_searched_again_keeps_the_cursor(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        may_do, gone, goes_on = app.chapter.may_do, {"roll_dice"}, anyio.Event()
+        monkeypatch.setattr(app.chapter, "may_do", lambda tab, act: act not in gone and may_do(tab, act))
+        await pilot.press("ctrl+p", *"line")
+        await until(pilot, lambda: cursor_of(app) == "Add a line")
+        search, searched = PossibleCommands.search, list[str]()
+
+        async def search_late(provider: PossibleCommands, query: str) -> Offers:
+            searched.append(query)
+            await goes_on.wait()
+            async for offer in search(provider, query):
+                yield offer
+
+        monkeypatch.setattr(PossibleCommands, "search", search_late)
+        gone.clear()
+        app.chapter.refresh_bindings()
+        await until(pilot, lambda: searched == ["line"])
+        await pilot.press("down")
+        assert cursor_of(app) == "New scene"
+        palette = app.screen
+        assert isinstance(palette, GuardedCommandPalette)
+        goes_on.set()
+        await until(pilot, lambda: palette._search is None)
+        assert cursor_of(app) == "New scene"
+
+
+@pytest.mark.needs(Part.COMMAND_PALETTE)
 async def test_a_search_for_commands_that_ends_while_the_window_closes_is_no_fault(desktop: Desktop) -> None:
     async with desktop.window(make_active) as (pilot, app):
         await pilot.press("ctrl+p", *"roll dice")
