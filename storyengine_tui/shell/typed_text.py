@@ -33,7 +33,7 @@ class TypedText:
         self._key_letter_at = 0.0
 
     def receive(self, event: events.Key | events.Paste) -> bool:
-        """Focus the field for a text; return whether it is kept instead, because there is no field yet."""
+        """Focus the field for a text; return whether it is kept for a field or a page to come."""
         chapter = self._chapter
         chapter.idle.touch()
         if not chapter.is_active:
@@ -45,10 +45,18 @@ class TypedText:
         if chapter.has_no_field_yet and chapter.early.capture(event):
             chapter.show_early_text()
             return True
+        if chapter.is_page_coming and not self._is_for_all_tabs(event):
+            chapter.held.append((chapter.active_tab, event))
+            return True
         self._focus_field_for(event)
         if isinstance(event, events.Paste) and event.text.startswith(MAYBE_DROPPED):
             chapter.app.run_worker(self._tell_of_drop(event.text), group="drop", exit_on_error=False)
         return False
+
+    def _is_for_all_tabs(self, event: events.Key | events.Paste) -> bool:
+        """Whether it is a key of the chapter or of the app, and not of a page."""
+        bound = self._chapter.active_bindings.get(event.key) if isinstance(event, events.Key) else None
+        return bound is not None and bound.node in (self._chapter, self._chapter.app)
 
     def _type_below(self, event: events.Key | events.Paste) -> bool:
         """Insert a text into its field where a question has opened by itself; return whether it was."""

@@ -72,6 +72,8 @@ class ChapterScreen(BatchedScreen[None]):
         self.feedback = Feedback(self)
         self._listener = SessionListener(self, self._pages, self.feedback)
         self.early = EarlyKeys()
+        self.held: list[tuple[str, events.Key | events.Paste]] = []
+        """Keys and pastes for a tab, with its id, which come before its page is there."""
         self._there: tuple[str, str] | None = None
         self._refused: list[RequestId] = []
         """Failed requests about which the GM is being asked."""
@@ -106,6 +108,18 @@ class ChapterScreen(BatchedScreen[None]):
     def has_no_field_yet(self) -> bool:
         """Whether text that is typed now is meant for a page that does not exist yet."""
         return not (self._has_had_field or self.is_open or self.feedback.has_failed_to_start)
+
+    @property
+    def is_page_coming(self) -> bool:
+        """Whether keys are meant for a page that is not there yet, or are not handed on to it yet."""
+        return bool(self.held) or (self.is_open and not self._pages.has(self.active_tab))
+
+    async def _hand_on(self) -> None:
+        """Give a page what was typed before it was there, unless the GM went to another tab."""
+        held, self.held = self.held, []
+        for tab, event in held:
+            if tab == self.active_tab:
+                await self.app.on_event(event)
 
     def show_early_panel(self, panel: LastPanel | None) -> None:
         """Show the panel of tab 2 for typing before the session is open."""
@@ -241,6 +255,7 @@ class ChapterScreen(BatchedScreen[None]):
             self.workers.cancel_group(self, group)
         self._listener.close()
         self._there = None
+        self.held.clear()
         self._pages.detach()
         if self.is_mounted:
             self.set_focus(None)
@@ -293,6 +308,7 @@ class ChapterScreen(BatchedScreen[None]):
         page = self._pages.get_page(self.active_tab)
         if page is not None:
             page.on_tab_shown()
+            self.app.call_later(self._hand_on)
 
     def on_setup_pane_lock_requested(self, event: "SetupPane.LockRequested") -> None:
         """Lock tab 1. Not by `@on`, which would import the page before the first paint."""

@@ -136,6 +136,10 @@ class TabPages:
         """Whether a page shows the session; the others follow."""
         return bool(self._attached)
 
+    def has(self, tab: str) -> bool:
+        """Whether the page of a tab shows the session."""
+        return tab in self._attached
+
     def get_page(self, tab: str) -> "SessionTab | None":
         """Return the page of a tab if a session is attached to it; otherwise have that done immediately."""
         if tab not in self._attached:

@@ -1,19 +1,24 @@
 """A text that is typed or pasted beside every field is not lost: it goes where the GM writes."""
 
+import asyncio
+
 import pytest
 from textual.events import Key, Paste
 from textual.widget import Widget
 
 from core.domain.slot import Slot
+from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
+from storyengine_tui.screens.chapter.tab_pages import TabPages
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell
 from storyengine_tui.screens.narrative.memory.block_reader import BlockReader
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.shell.typed_text import BURST
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import SlotEntries
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm
-from tests.tui.engine_app import Desktop
+from tests.tui.engine_app import Desktop, filled
 from tests.tui.rooms.play_table import Table, at_window
 
 pytestmark = pytest.mark.anyio
@@ -43,8 +48,8 @@ async def test_keys_in_one_write_and_a_paste_into_the_strip_of_panels_all_arrive
 async def test_a_text_beside_the_fields_of_tab_3_goes_to_how_to_write_it(desktop: Desktop) -> None:
     async with at_window(desktop) as table:
         await table.pilot.press("f4")
+        await filled(table.pilot, "narrative")
         page = table.app.screen_stack[0].query_one(NarrativePane)
-        await table.until(lambda: page.has_session)
         reader = next(one for one in page.query_one(MemoryCell).query("*").results(Widget) if one.focusable)
         area = page.query_one(DefinitionCell).area
         written = ""
@@ -55,12 +60,38 @@ async def test_a_text_beside_the_fields_of_tab_3_goes_to_how_to_write_it(desktop
             await table.until(lambda: area.has_focus and area.text == written)  # noqa: B023 - awaited here
 
 
+@pytest.mark.parametrize("back", [(), ("f3",)])
+async def test_keys_that_come_before_the_page_of_a_tab_are_for_that_page_and_for_no_other(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch, back: tuple[str, ...]
+) -> None:
+    make, goes_on = TabPages.make, asyncio.Event()
+
+    async def make_late(pages: TabPages, tab: str) -> SessionTab:
+        await goes_on.wait()
+        return await make(pages, tab)
+
+    async with at_window(desktop) as table:
+        monkeypatch.setattr(TabPages, "make", make_late)
+        await table.pilot.press("f4", "f8", "enter", "a", "enter", *back)
+        goes_on.set()
+        await filled(table.pilot, "narrative")
+        page = table.app.screen_stack[0].query_one(NarrativePane)
+        field = page.query_one(DefinitionCell).area
+        await table.until(lambda: back or field.text == "a\n")
+        assert isinstance(table.app.screen, ChapterScreen)
+        assert table.app.screen.active_tab == ("play" if back else "narrative")
+        assert field.text == ("" if back else "a\n")
+        assert table.text(Slot.RED) == ""
+        assert table.queued == []
+
+
 async def at_reader(table: Table) -> tuple[BlockReader, CappedTextArea]:
     """Go to the memory of tab 3; return it and the field in which is written."""
     await table.pilot.press("f4")
+    await filled(table.pilot, "narrative")
     page = table.app.screen_stack[0].query_one(NarrativePane)
     memory = page.query_one(MemoryCell).memory
-    await table.until(lambda: page.has_session and memory.blocks)
+    await table.until(lambda: memory.blocks)
     await focus(table, memory.view)
     return memory, page.query_one(DefinitionCell).area
 
