@@ -332,9 +332,12 @@ class StoryEngineApp(OverlayApp, ThemedApp):
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Report a worker that failed: it is a bug."""
-        if event.state is WorkerState.ERROR and isinstance(event.worker.error, Exception):
-            self._note_bug(event.worker.error)
-            self.show_bug(event.worker.error)
+        error = event.worker.error
+        if event.state is not WorkerState.ERROR or not isinstance(error, Exception):
+            return
+        if not self._is_cut_short(error):
+            self._note_bug(error)
+            self.show_bug(error)
 
     def survives(self, error: Exception) -> bool:
         """Close in order after a bug, so that `run_until_left` can start another app.
@@ -354,7 +357,10 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         return True
 
     def _is_cut_short(self, error: Exception) -> bool:
-        """Whether the app ends while a part is composed, whose children Textual does not mount any more."""
+        """Whether the app ends while a part is composed, whose children Textual does not mount any more.
+
+        Work that fills a page misses them too.
+        """
         if not self.chapter.is_mounted:
             return self.has_exited
         return isinstance(error, NoMatches) and (self.has_exited or not self.is_running)

@@ -25,6 +25,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import (
     PATIENCE,
     Desktop,
+    filled,
     in_front,
     make_active,
     make_draft,
@@ -98,6 +99,7 @@ async def test_a_target_that_is_no_number_of_words_is_not_lost_by_quitting(
         assert app.session is not None
         before = app.session.id
         await pilot.press("f4")
+        await filled(pilot, "narrative")
         target = app.chapter.query_one("#target", Input)
         target.focus()
         await pilot.press(*"6000", key, "ctrl+q")
@@ -262,6 +264,21 @@ async def test_what_is_missing_on_a_page_is_no_bug_only_once_the_app_has_ended(d
     assert not app.has_exited
     assert app.survives(NoMatches("a part that is not there"))
     assert not app._is_cut_short(ValueError("a bug"))
+    assert app._exception is None
+
+
+@pytest.mark.needs(Part.CRASH_RECOVERY)
+async def test_work_that_misses_a_part_of_a_page_once_the_app_has_ended_is_no_bug(desktop: Desktop) -> None:
+    async def work(app: StoryEngineApp) -> None:
+        while app.is_running:  # noqa: ASYNC110 - nothing tells of it, and one step later the work is ended
+            await asyncio.sleep(0)
+        raise NoMatches("a part that is not there")
+
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        await pilot.press("f1")  # What is in front is closed first.
+        app.chapter.run_worker(work(app), exit_on_error=False)
     assert app._exception is None
 
 
