@@ -97,9 +97,9 @@ class Autosave:
                 except Exception:  # a bug of the page must not end the saving
                     log.exception("a bug while typed text was kept in a file")
         finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task})
+            task.cancel()
+            # Also for one that has failed just now: asyncio would report its error as never retrieved.
+            await asyncio.gather(task, return_exceptions=True)
         await task
 
     def _tell(self, error: Exception) -> None:

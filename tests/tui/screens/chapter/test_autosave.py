@@ -1,6 +1,7 @@
 """What is typed is stored within a second, however it is typed. The clock is simulated: no test waits."""
 
 import asyncio
+import gc
 import selectors
 from collections.abc import Coroutine
 from typing import Any
@@ -114,3 +115,28 @@ def test_what_is_typed_is_stored_also_after_a_bug_which_is_told(caplog: pytest.L
         await autosave.stop()
 
     run(work())
+
+
+def test_a_save_that_fails_as_the_page_closes_leaves_no_error_that_nobody_has_seen() -> None:
+    unseen: list[object] = []
+
+    async def work() -> None:
+        begun, goes_on = asyncio.Event(), asyncio.Event()
+
+        async def save() -> None:
+            begun.set()
+            await goes_on.wait()
+            raise ZeroDivisionError("the fields are gone")
+
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: unseen.append(context))
+        autosave = Autosave(save, never)
+        autosave.start()
+        autosave.touch()
+        await begun.wait()
+        goes_on.set()
+        await autosave.stop()
+        del autosave
+        gc.collect()
+
+    run(work())
+    assert unseen == []
