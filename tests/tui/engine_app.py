@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import pytest
 from textual.app import App
+from textual.css.query import NoMatches
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
@@ -164,9 +165,19 @@ def postgres_desktop(private_template: str, home: Paths) -> Iterator[PostgresDes
 async def until(
     pilot: Pilot[Any], holds: Callable[[], object], what: str = "", patience: float = PATIENCE
 ) -> None:
-    """Let the app work until `holds`; fail when time is up."""
+    """Let the app work until `holds`; fail when time is up.
+
+    A part that is not there yet is waited for: the page of a tab is made when the tab is first shown.
+    """
     deadline = time.monotonic() + patience
-    while not holds():
+
+    def has_come() -> object:
+        try:
+            return holds()
+        except NoMatches:
+            return False
+
+    while not has_come():
         if pilot.app._exception is not None:
             raise pilot.app._exception
         if time.monotonic() >= deadline:

@@ -36,7 +36,7 @@ from tests.core.rooms.simulation import active
 from tests.store.in_memory.memory_bank import MemoryBank
 from tests.tui.chapters.banked_chapter import ITEMS, SCRIPT, keep, make_banked
 from tests.tui.conftest import PicturesMatch, settled
-from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
+from tests.tui.engine_app import Desktop, filled, make_active, opened, screen_text, until
 
 
 async def make_second(engine: Engine, items: Sequence[Item] = ITEMS) -> SessionId:
@@ -201,6 +201,7 @@ async def test_the_proof_of_an_item_of_an_earlier_chapter_leads_into_its_transcr
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ItemScreen))
         await pilot.press("enter")
+        await filled(pilot, "play")
         view = app.chapter.query_one(TranscriptPanel).transcript
         await until(pilot, lambda: view.selection.text_in_one == "the brass key")
         assert app.focused is view

@@ -22,7 +22,7 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.key_line import KeyLine
 from tests.core.values.sessions import waiting
-from tests.tui.engine_app import Desktop, make_draft, screen_text
+from tests.tui.engine_app import Desktop, filled, make_draft, screen_text
 from tests.tui.rooms.one_page import took_long
 from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
 from tests.tui.rooms.play_table import gate as gate
@@ -302,5 +302,6 @@ async def test_the_end_of_the_chapter_puts_the_focus_where_the_gm_says_how_to_wr
         await table.pilot.press("f8")
         await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
         await table.pilot.click("#confirm")
+        await filled(table.pilot, "narrative")
         page = table.app.screen_stack[0].query_one(NarrativePane)
         await table.until(lambda: page.query_one(DefinitionCell).area.has_focus)

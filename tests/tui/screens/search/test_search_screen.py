@@ -37,7 +37,7 @@ from storyengine_tui.widgets.reading.passage_view import PassageView
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, SourcePos
 from tests.tui.chapters.banked_chapter import SCRIPT, make_banked
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
+from tests.tui.engine_app import Desktop, filled, make_active, opened, screen_text, until
 from tests.tui.rooms.chapter_page import PROSE, make_ended
 
 
@@ -131,6 +131,7 @@ async def test_enter_goes_to_the_words_in_memory(desktop: Desktop) -> None:
         text = next(text for text in texts_within(blocks[-1].payload) if len(text) > 20)
         screen = await searching(pilot, app, text.split()[-1].strip("."))
         await choose(pilot, screen, f"Memory, {PromptRange(blocks[-1].first, blocks[-1].last).named}")
+        await filled(pilot, "narrative")
         view = app.chapter.query_one(MemoryCell).memory.view
         await until(pilot, lambda: view.selection.text_in_one)
         assert view.selection.text_in_one == text.split()[-1].strip(".")
@@ -146,6 +147,7 @@ async def test_enter_goes_to_the_item_in_its_list_unread_read_or_unknown_to_the_
     async with desktop.window(make_banked) as (pilot, app):
         screen = await searching(pilot, app, "ninety")
         await choose(pilot, screen, "Memory bank")
+        await filled(pilot, "narrative")
         items, lists = app.chapter.query_one(ItemList), app.chapter.query_one("#memory-forms", PanelSwitcher)
         await until(pilot, lambda: app.focused is items and items.chosen is not None)
         assert app.chapter.query_one(MemoryCell).bank.shown is BankList.PLACES
@@ -232,6 +234,8 @@ async def test_a_hit_in_another_chapter_opens_that_chapter_first(desktop: Deskto
             await pilot.press("ctrl+b")
         await until(pilot, lambda: any("prompt 1" in where for where, _ in cells(screen)))
         await choose(pilot, screen, "Chapter 1, transcript, prompt 1", "GM: ")
+        await until(pilot, lambda: app.session is not None and app.session.id != here)
+        await filled(pilot, "play")
         view = app.chapter.query_one(TranscriptPanel).transcript
         await until(pilot, lambda: view.selection.text_in_one == "brass")
         assert app.session is not None

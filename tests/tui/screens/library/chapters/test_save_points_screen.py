@@ -211,9 +211,10 @@ async def test_a_slot_is_saved_and_what_is_refused_is_told_although_the_list_is_
         async def keep(session_id: SessionId, label: str) -> SavePoint:
             if label == "Bad":
                 raise IllegalCommandError("That name is refused.")
-            return await stored(session_id, label)
+            kept.append(await stored(session_id, label))
+            return kept[-1]
 
-        gate = Gate(keep)
+        gate, kept = Gate(keep), list[SavePoint]()
         monkeypatch.setattr(points, "keep", gate)
         for label in ("Bad", "New"):
             screen = await shown(pilot)
@@ -226,6 +227,7 @@ async def test_a_slot_is_saved_and_what_is_refused_is_told_although_the_list_is_
             await until(pilot, lambda: app.screen is app.chapter)
         gate.is_open.set()
         await until(pilot, lambda: any("name is refused" in one.message for one in app._notifications))
+        await until(pilot, lambda: kept)
         assert app.session is not None
         assert "New" in [slot.label for slot in await points.listed(app.session.id)]
 
