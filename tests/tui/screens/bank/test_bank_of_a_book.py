@@ -63,6 +63,7 @@ async def make_played(engine: Engine) -> None:
 async def shown(pilot: Pilot[Any], app: StoryEngineApp, key: str) -> ItemList:
     """Show a list on tab 3."""
     await pilot.press("f4")
+    await filled(pilot, "narrative")
     cell = app.chapter.query_one(MemoryCell)
     await until(pilot, lambda: cell.keeps_bank and cell.bank.rows is not None)
     app.chapter.set_focus(cell.memory.view if cell.memory.blocks else cell.bank.view)

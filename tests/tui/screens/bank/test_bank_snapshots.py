@@ -26,7 +26,7 @@ from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.core.values.bank import WHOLE
 from tests.tui.chapters.banked_chapter import ITEMS, SCRIPT, keep, make_sorted
 from tests.tui.conftest import PicturesMatch, settled
-from tests.tui.engine_app import Desktop, make_active, opened, until
+from tests.tui.engine_app import Desktop, filled, make_active, opened, until
 
 Act = Callable[[Pilot[Any], StoryEngineApp], Awaitable[None]]
 Make = Callable[[Engine], Awaitable[object]]
@@ -65,6 +65,7 @@ def with_items(*items: Item) -> Make:
 async def show_list(pilot: Pilot[Any], app: StoryEngineApp, key: str) -> None:
     """Show a list on tab 3."""
     await pilot.press("f4")
+    await filled(pilot, "narrative")
     cell = app.chapter.query_one(MemoryCell)
     await until(pilot, lambda: cell.memory.is_known and cell.keeps_bank and cell.bank.rows is not None)
     await pilot.press(key)

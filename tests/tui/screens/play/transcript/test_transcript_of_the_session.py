@@ -24,7 +24,7 @@ from storyengine_tui.widgets.reading.transcript_lines import TranscriptLines, pa
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from tests.tui.chapters import chapter
 from tests.tui.conftest import settled
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+from tests.tui.engine_app import Desktop, filled, make_active, make_draft, opened, until
 from tests.tui.rooms.play_table import PlayApp
 from tests.tui.rooms.widget_app import WidgetApp
 
@@ -144,7 +144,9 @@ async def test_another_session_opens_at_its_end_and_the_same_one_keeps_the_place
     desktop: Desktop,
 ) -> None:
     async with reading_the_second(desktop) as (pilot, reader, _):
-        await pilot.press("f3", "pageup")
+        await pilot.press("f3")
+        await filled(pilot, "play")
+        await pilot.press("pageup")
         view = reader.app.chapter.query_one(TranscriptView)
         await until(pilot, lambda: not view.position.is_following)
         place = view.scroll_y
