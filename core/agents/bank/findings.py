@@ -134,6 +134,8 @@ class Source:
     """Further names that mean a character of the cast."""
     known_names: Collection[str] = ()
     """The people and places outside the cast that are known."""
+    definitions: tuple[str, ...] = ()
+    """The GM's world and chapter text, which every character is given."""
     analysed: tuple[Event, ...] = ()
     """The events of the chunk: how often they name something is how much play spoke of it."""
     language: Language = Language.ENGLISH
@@ -147,16 +149,20 @@ class Source:
 def items_of(findings: Iterable[Finding], source: Source, now: datetime) -> tuple[list[Item], list[Finding]]:
     """Return the items of proved findings, and the other findings."""
     cast = set(map(name_key, (*source.names.values(), *source.other_names)))
-    told = Vocabulary.of((*(event.text for event in source.events), *source.all_names))
+    texts = (event.text for event in source.events)
+    told = Vocabulary.of((*texts, *source.all_names, *source.definitions))
     items, unproved = list[Item](), list[Finding]()
-    for finding in findings:
+    for found in findings:
+        finding = _called_as_told(found, source.language, told)
         if isinstance(finding.details, PersonDetails) and name_key(finding.name) in cast:
             continue  # Someone of the cast: what is new of it is a state, a trait or a fact.
-        item = _item(finding, source, told, now)
+        item = _item(finding, source, told, now) if finding.name else None
         if item is None:
-            unproved.append(finding)
+            unproved.append(found)
         else:
             items.append(item)
+            if finding.name != found.name:
+                unproved.append(replace(found, name=f"{found.name} (its name)"))
             if not _is_grounded(finding.text, source.language, told):
                 unproved.append(replace(finding, name=f"{finding.name} (its text)"))
             unproved += (
@@ -194,6 +200,12 @@ def _noted(names: Sequence[str], one: str, several: str) -> tuple[str, ...]:
     return (f"{counted(len(names), f'item {one}', f'items {several}')}: {listed}",)
 
 
+def _called_as_told(finding: Finding, language: Language, told: Vocabulary) -> Finding:
+    """Return a person or place by the part of its name that play has: later texts may use that name."""
+    is_checked = isinstance(finding.details, PersonDetails | PlaceDetails) and language is not Language.GERMAN
+    return replace(finding, name=told.told_part(finding.name)) if is_checked else finding
+
+
 def _is_grounded(text: str, language: Language, told: Vocabulary) -> bool:
     """Whether play has the numbers and names of a text; German nouns are told from no name."""
     unknown = told.unknown_in(text, is_paraphrase=True)
@@ -210,7 +222,7 @@ def _item(finding: Finding, source: Source, told: Vocabulary, now: datetime) -> 
         text = " ".join(evidence.words.split())
     if isinstance(details, QuoteDetails) and event.slot is not None:
         details, about = replace(details, speaker=source.names.get(event.slot, "")), event.slot
-    text, name = head(text, LONGEST_TEXT), head(finding.name or text, LONGEST_ITEM_NAME)
+    text, name = head(text, LONGEST_TEXT), head(finding.name, LONGEST_ITEM_NAME)
     details = proved_details(
         details, name, evidence, events=source.events, names=source.all_names, analysed=source.analysed
     )

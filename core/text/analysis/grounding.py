@@ -19,6 +19,8 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _ENDS: Final = ".!?:;…"
 _DASHES: Final = "—–"
 _QUOTES: Final = "\"'“”‘’«»("
+_AROUND: Final = " ,;-"
+_OWNED: Final = re.compile("['’]s?$")
 _COUNTED: Final = """
 two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
 eighteen nineteen
@@ -80,6 +82,19 @@ class Vocabulary:
                 and not ((is_paraphrase or key in _BEGINNINGS) and _is_at_beginning(text, found.start()))
             ):
                 yield word
+
+    def told_part(self, name: str) -> str:
+        """Return a name without the capitalised words and the numbers that the sources do not have.
+
+        An article or preposition at its end goes too; it may be empty.
+        """
+        words = composed(name).split()
+        kept = [word for word in words if not any(self.unknown_in(word))]
+        if len(kept) == len(words):
+            return name
+        while kept and _key(kept[-1]) in _BEGINNINGS:
+            kept.pop()
+        return _OWNED.sub("", " ".join(kept).strip(_AROUND))
 
 
 def _is_at_beginning(text: str, start: int) -> bool:

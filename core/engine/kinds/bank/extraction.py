@@ -279,6 +279,7 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
             names=dict(session.roster),
             other_names=tuple(known.cast),
             known_names=(*known.people, *known.places),
+            definitions=(snapshot.tab1.world, snapshot.tab1.chapter),
             analysed=analysed,
             language=session.language,
         ),

@@ -28,10 +28,12 @@ from core.domain.bank.details import (
     FactDetails,
     ItemKind,
     PersonDetails,
+    PlaceDetails,
     QuoteDetails,
     StateDetails,
 )
 from core.domain.ids import EventId, RequestId, SessionId
+from core.domain.session.language import Language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
@@ -146,6 +148,24 @@ def test_no_one_of_the_cast_is_a_person_by_any_of_its_names() -> None:
     items, unproved = items_of(people, source(), NOW)
     assert [one.name for one in items] == ["Bligh"]
     assert not unproved
+
+
+def test_a_person_or_place_has_no_name_that_neither_play_nor_the_world_has() -> None:
+    names = ("Captain Bligh Brandt", "Brandt", "King Oran", "Mira Brandt", "Old Captain")
+    people = [finding(details=PersonDetails(), name=name) for name in names]
+    place = finding(details=PlaceDetails(), name="Harbour of Utopia")
+    known = source(definitions=("King Oran rules.",))
+    items, unproved = items_of([*people, place], known, NOW)
+    assert [one.name for one in items] == ["Captain Bligh", "King Oran", "Captain", "Harbour"]
+    lost = [
+        "Captain Bligh Brandt (its name)",
+        "Brandt",
+        "Old Captain (its name)",
+        "Harbour of Utopia (its name)",
+    ]
+    assert [one.name for one in unproved] == lost
+    [item], _ = items_of([place], source(language=Language.GERMAN), NOW)
+    assert item.name == place.name
 
 
 def test_a_mood_passes_and_a_wound_stays() -> None:

@@ -92,3 +92,20 @@ def test_a_name_is_known_within_a_text_without_spaces() -> None:
     assert list(known.unknown_in("李明", is_name=True)) == []
     assert list(known.unknown_in("王芳", is_name=True)) == ["王", "芳"]
     assert list(known.unknown_in("There Kara met Bob")) == ["Bob"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Kara", "Kara"),
+        ("the innkeeper", "the innkeeper"),
+        ("Kara Brandt", "Kara"),
+        ("Brandt's Kara", "Kara"),
+        ("Kara's Doctor", "Kara"),
+        ("Brandt", ""),
+        ("The Brandt", ""),
+        ("Guard 99 of Kara", "Guard of Kara"),
+    ],
+)
+def test_of_a_name_the_part_is_told_that_the_sources_have(name: str, told: str) -> None:
+    assert Vocabulary.of(["A guard asks where Kara went."]).told_part(name) == told
