@@ -46,9 +46,9 @@ class ChapterScreen(BatchedScreen[None]):
 
     HELP = "A chapter has three tabs: set up world and cast, play it, and have it written."
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f2", "tab('setup')", "World", group=TAB_KEYS),
-        Binding("f3", "tab('play')", "Play", group=TAB_KEYS),
-        Binding("f4", "tab('narrative')", "Chapter", group=TAB_KEYS),
+        Binding("f2", "tab('setup')", "World", group=TAB_KEYS, priority=True),
+        Binding("f3", "tab('play')", "Play", group=TAB_KEYS, priority=True),
+        Binding("f4", "tab('narrative')", "Chapter", group=TAB_KEYS, priority=True),
         Binding("ctrl+r", "start", "Retry", show=False),
         Binding("ctrl+t", "take_over", "Take over", show=False),
     ]
@@ -74,6 +74,8 @@ class ChapterScreen(BatchedScreen[None]):
         self.early = EarlyKeys()
         self.held: list[tuple[str, events.Key | events.Paste]] = []
         """Keys and pastes for a tab, with its id, which come before its page is there."""
+        self._shown_tab = ""
+        """The tab whose page was focused last; empty while no page shows the session."""
         self._there: tuple[str, str] | None = None
         self._refused: list[RequestId] = []
         """Failed requests about which the GM is being asked."""
@@ -256,6 +258,7 @@ class ChapterScreen(BatchedScreen[None]):
         self._listener.close()
         self._there = None
         self.held.clear()
+        self._shown_tab = ""
         self._pages.detach()
         if self.is_mounted:
             self.set_focus(None)
@@ -274,6 +277,7 @@ class ChapterScreen(BatchedScreen[None]):
             self._ask(self._lock(), "lock")
         else:
             self._pages.active = tab
+            self._show_pane()  # now: keys that came in one write with that of the tab are for its page
 
     def may_do(self, tab: str, action: str) -> bool:
         """Whether the page of a tab allows an action now."""
@@ -305,8 +309,11 @@ class ChapterScreen(BatchedScreen[None]):
         self.refresh_bindings()
 
     def _show_pane(self) -> None:
-        page = self._pages.get_page(self.active_tab)
-        if page is not None:
+        """Focus the page of the tab that shows, once each time that the GM goes there."""
+        tab = self.active_tab
+        page = self._pages.get_page(tab)
+        if page is not None and tab != self._shown_tab:
+            self._shown_tab = tab
             page.on_tab_shown()
             self.app.call_later(self._hand_on)
 

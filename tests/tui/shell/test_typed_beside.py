@@ -85,6 +85,19 @@ async def test_keys_that_come_before_the_page_of_a_tab_are_for_that_page_and_for
         assert table.queued == []
 
 
+async def test_keys_in_one_write_with_the_key_of_a_tab_are_for_that_tab(desktop: Desktop) -> None:
+    async with at_window(desktop) as table:
+        await table.pilot.press("f4")
+        await filled(table.pilot, "narrative")
+        field = table.app.screen_stack[0].query_one(NarrativePane).query_one(DefinitionCell).area
+        for key, text in (("f3", "to Kara"), ("f4", "with care"), ("f3", ", at once")):
+            table.app.post_message(Key(key, None))
+            send_at_once(table, text)
+            await table.until(lambda: text in table.text(Slot.RED) + field.text)  # noqa: B023 - awaited here
+        assert table.text(Slot.RED) == "to Kara, at once"
+        assert field.text == "with care"
+
+
 async def at_reader(table: Table) -> tuple[BlockReader, CappedTextArea]:
     """Go to the memory of tab 3; return it and the field in which is written."""
     await table.pilot.press("f4")
