@@ -34,6 +34,20 @@ def cursor_of(app: StoryEngineApp) -> str | None:
     return None if at is None else offered(app)[at]
 
 
+def hold_searches(monkeypatch: pytest.MonkeyPatch, goes_on: anyio.Event) -> list[str]:
+    """Hold searches for commands back until they may go on; return a list that has the words of each."""
+    search, searched = PossibleCommands.search, list[str]()
+
+    async def search_late(provider: PossibleCommands, query: str) -> Offers:
+        searched.append(query)
+        await goes_on.wait()
+        async for offer in search(provider, query):
+            yield offer
+
+    monkeypatch.setattr(PossibleCommands, "search", search_late)
+    return searched
+
+
 @pytest.mark.needs(Part.COMMAND_PALETTE)
 async def test_a_palette_that_is_opened_while_the_database_starts_offers_all_once_it_runs(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
@@ -85,15 +99,7 @@ async def test_enter_runs_what_was_found_also_when_other_commands_became_possibl
     async with desktop.window(make_active) as (pilot, app):
         may_do, gone, goes_on = app.chapter.may_do, {"roll_dice"}, anyio.Event()
         monkeypatch.setattr(app.chapter, "may_do", lambda tab, act: act not in gone and may_do(tab, act))
-        search, searched = PossibleCommands.search, list[str]()
-
-        async def search_late(provider: PossibleCommands, query: str) -> Offers:
-            searched.append(query)
-            await goes_on.wait()
-            async for offer in search(provider, query):
-                yield offer
-
-        monkeypatch.setattr(PossibleCommands, "search", search_late)
+        searched = hold_searches(monkeypatch, goes_on)
         await pilot.press("ctrl+p")
         await until(pilot, lambda: cursor_of(app) is not None)
         await pilot.press(*"new scene")
@@ -117,15 +123,7 @@ async def test_a_command_that_is_pointed_at_while_the_same_words_are_searched_ag
         monkeypatch.setattr(app.chapter, "may_do", lambda tab, act: act not in gone and may_do(tab, act))
         await pilot.press("ctrl+p", *"line")
         await until(pilot, lambda: cursor_of(app) == "Add a line")
-        search, searched = PossibleCommands.search, list[str]()
-
-        async def search_late(provider: PossibleCommands, query: str) -> Offers:
-            searched.append(query)
-            await goes_on.wait()
-            async for offer in search(provider, query):
-                yield offer
-
-        monkeypatch.setattr(PossibleCommands, "search", search_late)
+        searched = hold_searches(monkeypatch, goes_on)
         gone.clear()
         app.chapter.refresh_bindings()
         await until(pilot, lambda: searched == ["line"])
