@@ -5,13 +5,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from rich.text import Text
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Static
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.checks import LONGEST_DETAIL
-from core.domain.bank.details import DETAILS_OF, ItemKind
+from core.domain.bank.details import DETAILS_OF, Aspect, Details, ItemKind, StateDetails
 from core.domain.bank.item import LONGEST_ITEM_NAME, LONGEST_TEXT, MOST_PARTICIPANTS, Item
 from core.domain.session.session import Session
 from core.domain.slot import Slot
@@ -61,8 +62,7 @@ class ItemFieldsModal(FormModal[bool, Sequence[object]]):
         self, name: str, label: str, options: Sequence[tuple[str | Text, Any]], value: Any
     ) -> ComposeResult:
         """Compose a label and a choice."""
-        choice = GuardedSelect(options, value=value, allow_blank=False, compact=True, id=name)
-        yield field_row(label, choice)
+        yield _choice_row(name, label, options, value)
 
     def text_in(self, name: str) -> str:
         """Return what is typed in a field."""
@@ -184,6 +184,9 @@ class AddItemModal(ItemFieldsModal):
         self._session = session
         self._store = store
         self._kind = kind
+        aspects = [(text, text) for text in CHOICES["aspect"]]
+        self._aspect = _choice_row("aspect", label_of("aspect"), aspects, Aspect.OTHER.value)
+        self._aspect.display = kind is ItemKind.STATE
         self._about = 0 if about is None else about.value
 
     def compose_fields(self) -> ComposeResult:
@@ -192,6 +195,7 @@ class AddItemModal(ItemFieldsModal):
         kinds = [(kind.value, kind.value) for kind in ItemKind]
         yield from self.compose_choice("kind", "Kind", kinds, self._kind.value)
         yield from self.compose_choice("about", "About", _about(roster), self._about)
+        yield self._aspect
         yield from self.compose_words("", "")
         yield Static("Known to", classes="dialog--muted")
         yield SlotChecks(roster, EVERYONE, id="known-to")
@@ -199,11 +203,29 @@ class AddItemModal(ItemFieldsModal):
     async def store(self, typed: Sequence[object]) -> bool:
         """Store it."""
         audience: Audience = self.query_one(SlotChecks).audience
-        details = DETAILS_OF[ItemKind(str(self.query_one("#kind", GuardedSelect).value))]()
+        kind = self._chosen_kind
+        details: Details = DETAILS_OF[kind]()
+        if kind is ItemKind.STATE:
+            details = StateDetails(aspect=Aspect(str(self.query_one("#aspect", GuardedSelect).value)))
         about = _slot_of(self.query_one("#about", GuardedSelect).value)
         added = NewItem(self.text_in("name"), self.text_in("text"), details, audience, about)
         await self._store(self._session, added)
         return True
+
+    @on(GuardedSelect.Changed, "#kind")
+    def _show_aspect(self) -> None:
+        """Show the part of the sheet that a state belongs to, and nothing of it for another kind."""
+        self._aspect.display = self._chosen_kind is ItemKind.STATE
+
+    @property
+    def _chosen_kind(self) -> ItemKind:
+        return ItemKind(str(self.query_one("#kind", GuardedSelect).value))
+
+
+def _choice_row(name: str, label: str, options: Sequence[tuple[str | Text, Any]], value: Any) -> Horizontal:
+    """Return a choice behind its label."""
+    choice = GuardedSelect(options, value=value, allow_blank=False, compact=True, id=name)
+    return field_row(label, choice)
 
 
 def _about(roster: Sequence[tuple[Slot, str]]) -> list[tuple[str | Text, Any]]:

@@ -96,6 +96,27 @@ def test_what_a_quote_proves_is_typed_by_names_and_ids(run: Run, desktop: Deskto
     assert proved() == []
 
 
+def test_a_state_is_added_to_a_part_of_the_sheet_and_moved_to_another(run: Run, desktop: Desktop) -> None:
+    desktop.prepare_now(make_banked)
+    added = run("add", "last", "Mira", "Angry.", "--kind", "state", "--about", "1", "--aspect", "mood")
+    item_id = added.stdout.removeprefix("Added: ").strip(" .\n")
+
+    def part() -> str:
+        return next(str(one["details"]["aspect"]) for one in listed(run) if one["text"] == "Angry.")
+
+    assert part() == "mood"
+    assert run("edit", "last", item_id, "--aspect", "relation").exit_code == 0
+    assert part() == "relation"
+    assert "Only a state" in refusal(run("edit", "last", "00000005", "--aspect", "mood"))
+    assert "Only a state" in refusal(run("add", "last", "Inn", "Old.", "--kind", "place", "--aspect", "mood"))
+
+
+def test_how_many_items_were_undone_is_said(run: Run, desktop: Desktop) -> None:
+    desktop.prepare_now(make_banked)
+    run("confirm", "last", "00000001", "00000002")
+    assert run("undo", "last").stdout == "Undone: 2 items.\n"
+
+
 def test_the_numbers_of_an_item_are_called_as_in_its_form(run: Run) -> None:
     said = run("edit", "--help").stdout
     assert all(f"--{name}" in said for name in ("importance", "confidence", "fading", "sentiment"))

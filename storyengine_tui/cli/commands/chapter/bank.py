@@ -11,7 +11,15 @@ from rich.text import Text
 
 from core.context.visibility import names_of
 from core.domain.audience import EVERYONE
-from core.domain.bank.details import DETAILS_OF, Details, ItemKind, QuoteDetails, StateDetails, ThreadDetails
+from core.domain.bank.details import (
+    DETAILS_OF,
+    Aspect,
+    Details,
+    ItemKind,
+    QuoteDetails,
+    StateDetails,
+    ThreadDetails,
+)
 from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
 from core.domain.errors import IllegalCommandError
@@ -47,11 +55,13 @@ Ids = Annotated[
     list[str],
     typer.Argument(metavar="ITEM", help="The id of an item, or how it begins; several are possible."),
 ]
+ASPECT = typer.Option(**one_of(Aspect), help="The part of the character sheet that a state belongs to.")
 Off = Annotated[bool, typer.Option("--off", help="Take it back.")]
 NOT_SAID = "No line of prompt {} has these words, or they are too few; `storyengine show` prints all lines."
 DOES_NOT_COUNT = "does not count"
 """State of an item that something newer has replaced, or whose prompt was undone."""
 SO_ALREADY = "Nothing was changed: it is so already."
+ONLY_A_STATE = "Only a state has a part of the sheet that it belongs to."
 NOTHING_TYPED = "Name what to change, such as --name, --text or --importance; --help lists everything."
 
 
@@ -143,6 +153,7 @@ async def add(
         ItemKind, typer.Option(**one_of(ItemKind), help="What kind of item it is.")
     ] = ItemKind.FACT,
     about: Annotated[str, typer.Option(metavar="NAME", help="The character that it is about.")] = "",
+    aspect: Annotated[Aspect | None, ASPECT] = None,
     known_to: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A character that knows it, as often as needed; without it, all."),
@@ -152,6 +163,7 @@ async def add(
     async with _bank_of(session) as (bank, chapter, find):
         label = chapter.audience_of(map(find, known_to)) if known_to else EVERYONE
         slot, details = find(about) if about else None, DETAILS_OF[kind]()
+        details = details if aspect is None else _with_aspect(details, aspect)
         made = await bank.add(chapter, NewItem(name, text, details, label, slot))
     say(f"Added: {shown_id(made.id)}.")
 
@@ -193,6 +205,7 @@ async def edit(
     over: Annotated[
         bool | None, typer.Option("--over/--holds", help="Whether a state is over, or a thread is closed.")
     ] = None,
+    aspect: Annotated[Aspect | None, ASPECT] = None,
     importance: Annotated[float | None, typer.Option(min=0, max=1, help="Its importance, 0 to 1.")] = None,
     confidence: Annotated[float | None, typer.Option(min=0, max=1, help="How certain it is, 0 to 1.")] = None,
     sentiment: Annotated[
@@ -211,7 +224,7 @@ async def edit(
     ] = None,
 ) -> None:
     """Change an item; no model replaces your words."""
-    typed = (name, text, about, over, importance, confidence, sentiment, fading, until, proves)
+    typed = (name, text, about, over, aspect, importance, confidence, sentiment, fading, until, proves)
     async with _bank_of(session) as (bank, _, find):
         if all(one is None for one in typed):
             raise IllegalCommandError(NOTHING_TYPED)
@@ -219,7 +232,7 @@ async def edit(
         changed = replace(
             found,
             about=found.about if about is None else find(about) if about.strip() else None,
-            details=await _details(bank, found, over, proves),
+            details=await _details(bank, found, over, aspect, proves),
             decay_rate=found.decay_rate if fading is None else read_decay(fading, found.decay_rate),
             expires_at=found.expires_at if until is None else read_prompt(until),
             **given(name=name, text=text, importance=importance, confidence=confidence, sentiment=sentiment),
@@ -228,15 +241,25 @@ async def edit(
     say(SO_ALREADY if stored.version == found.version else f"Saved: {shown_id(found.id)}.")
 
 
-async def _details(bank: Bank, item: Item, over: bool | None, proves: str | None) -> Details:
+async def _details(
+    bank: Bank, item: Item, over: bool | None, aspect: Aspect | None, proves: str | None
+) -> Details:
     """Return the details of an item with the options applied."""
     details = item.details if over is None else _over(item, is_over=over)
+    details = details if aspect is None else _with_aspect(details, aspect)
     if proves is None:
         return details
     if not isinstance(details, QuoteDetails):
         raise IllegalCommandError("Only a quote proves other items.")
     proved = read_items(proves, details.data_item_ids, await bank.items())
     return replace(details, data_item_ids=proved)
+
+
+def _with_aspect(details: Details, aspect: Aspect) -> Details:
+    """Return the details of a state with the part of the sheet that it belongs to."""
+    if not isinstance(details, StateDetails):
+        raise IllegalCommandError(ONLY_A_STATE)
+    return replace(details, aspect=aspect)
 
 
 def _over(item: Item, *, is_over: bool) -> Details:
@@ -295,7 +318,8 @@ def _say(words: str, changed: Sequence[Item]) -> None:
 
 def _say_taken_back(words: str, changed: Sequence[Item]) -> None:
     """Say what was undone or done again; one item by its name, since the command named none."""
-    say(f"{words}: “{shown_title(changed[0])}”." if len(changed) == 1 else f"{words}: {len(changed):,}.")
+    what = f"“{shown_title(changed[0])}”" if len(changed) == 1 else counted(len(changed), "item")
+    say(f"{words}: {what}.")
 
 
 def _cells(item: Item, session: Session, counting: Collection[ItemId]) -> tuple[str, ...]:

@@ -4,16 +4,19 @@ import pytest
 from textual.widgets import Select, Static
 
 from core.domain.bank.checks import NO_SHARE
-from core.domain.bank.details import Attribute, ItemKind, PersonDetails, QuoteDetails, StateDetails
+from core.domain.bank.details import Aspect, Attribute, ItemKind, PersonDetails, QuoteDetails, StateDetails
+from core.domain.errors import IllegalCommandError
 from core.domain.slot import Slot
 from storyengine_tui.screens.bank.item_commands import SO_ALREADY
 from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
 from storyengine_tui.screens.bank.item_numbers import MANY_ITEMS, NO_ITEM
 from storyengine_tui.screens.bank.item_screen import ItemScreen
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.passage_view import PassageView
+from tests.core.values.sessions import session
 from tests.tui.chapters.banked_chapter import MIRA
-from tests.tui.engine_app import Desktop, screen_text
+from tests.tui.engine_app import Desktop, in_front, make_active, screen_text, until
 from tests.tui.rooms.bank_tab import tab3
 
 pytestmark = pytest.mark.anyio
@@ -148,6 +151,42 @@ async def test_an_item_of_every_kind_is_edited_stored_and_undone_and_one_of_the_
         await tab.until(lambda: "The inn" in tab.names)
         added = next(item for item in await tab.bank.items() if item.name == "The inn")
         assert (added.label, added.text, added.take) == (MIRA, "It has a cellar.", None)
+
+
+async def test_a_state_that_is_added_is_of_the_chosen_part_of_the_sheet(desktop: Desktop) -> None:
+    async with tab3(desktop, shown="4") as tab:
+        await tab.press("plus")
+        await tab.until(lambda: isinstance(tab.app.screen, AddItemModal))
+        form = tab.app.screen
+        kind, aspect = form.query_one("#kind", Select), form.query_one("#aspect", Select)
+        assert not aspect.is_on_screen
+        kind.value = "state"
+        await tab.until(lambda: aspect.is_on_screen)
+        kind.value = "place"
+        await tab.until(lambda: not aspect.is_on_screen)
+        kind.value = "state"
+        aspect.value = "mood"
+        form.query_one("#name").focus()
+        await tab.press(*"Mira", "tab", *"Angry.", "ctrl+s")
+        await tab.said("Places · Added to ")
+        added = next(item for item in await tab.bank.items() if item.text == "Angry.")
+        assert added.details == StateDetails(aspect=Aspect.MOOD)
+
+
+async def test_a_refused_state_of_a_cast_of_seven_leaves_room_for_the_buttons(desktop: Desktop) -> None:
+    async def refuse(*_: object) -> None:
+        raise IllegalCommandError("A reason of two lines, " + "which goes on and on, " * 4)
+
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
+        app.push_screen(AddItemModal(session(characters=7), refuse, ItemKind.STATE))
+        await in_front(pilot, AddItemModal)
+        await pilot.press(*"Mira", "tab", *"Angry.", "ctrl+s")
+        await until(pilot, lambda: "A reason of two lines" in screen_text(app))
+        assert all(words in screen_text(app) for words in ("Cancel  ", "Add  ", "Aspect", "4 Agent Green"))
+        await pilot.press("escape")
+        await in_front(pilot, ConfirmModal)
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: app.screen is app.chapter)
 
 
 async def test_a_form_that_changes_nothing_promises_no_undo(desktop: Desktop) -> None:

@@ -10,11 +10,13 @@ from core.storage.snapshot import Snapshot
 from storyengine_tui.screens.setup.held_edit import HeldEdit
 from storyengine_tui.screens.setup.setup_fields import SetupFields
 from storyengine_tui.shell.themed_app import ThemedApp
+from storyengine_tui.widgets.fields.capped_text_area import CharCounter
 from tests.core.values.sessions import session
 
 pytestmark = pytest.mark.anyio
 
 STORED = Snapshot(session=session(characters=3), tab1=Tab1Inputs(world="A rock.", chapter="Fog."))
+COUNTERS = ("world-counter", "chapter-counter")
 TYPED = {
     "world": ("A rock.", "A rock in the sea."),
     "2": ("", "Keeps the lamp."),
@@ -40,6 +42,14 @@ async def test_fields_that_show_what_is_stored_have_nothing_to_store() -> None:
         app.fields.show_stored(STORED)
         await app.fields.show_panel(Slot.RED, STORED)
         assert app.fields.typed.edit_of(STORED) is None
+
+
+async def test_the_counters_say_how_long_the_stored_texts_are() -> None:
+    app = FieldsApp()
+    async with app.run_test():
+        app.fields.show_stored(STORED)
+        counters = [str(one.content) for one in app.query(CharCounter) if one.id in COUNTERS]
+        assert [text.strip().partition("/")[0] for text in counters] == ["7", "4"]
 
 
 async def test_an_edit_that_could_not_be_stored_is_what_is_typed_once_it_is_put_back() -> None:
