@@ -1,7 +1,7 @@
 """Answers of models that repeat one character thousands of times are read in time that grows with them."""
 
 from collections.abc import Callable
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -17,9 +17,9 @@ SECONDS = 5.0
 @pytest.mark.parametrize("unit", ["...", "?!", "Mr. "])
 def test_sentences_are_found_behind_a_long_row_of_marks(unit: str) -> None:
     text = unit * (LENGTH // len(unit)) + "he said. And left."
-    began = perf_counter()
+    began = process_time()
     assert "".join(sentences_of(text)) == text
-    assert perf_counter() - began < SECONDS
+    assert process_time() - began < SECONDS
 
 
 def test_a_row_of_marks_ends_a_sentence_where_white_space_follows() -> None:
@@ -43,6 +43,6 @@ def test_a_row_of_marks_ends_a_sentence_where_white_space_follows() -> None:
 )
 @pytest.mark.parametrize("unit", ["\n", " ", "_", "*"])
 def test_a_reply_is_read_behind_a_long_row_of_one_character(read: Callable[[str], str], unit: str) -> None:
-    began = perf_counter()
+    began = process_time()
     assert read(unit * LENGTH + "She nods.").endswith("She nods.")
-    assert perf_counter() - began < SECONDS
+    assert process_time() - began < SECONDS

@@ -189,7 +189,7 @@ async def test_a_preview_has_the_blocks_and_as_many_prompts_as_are_set(store: Po
     numbers = [number for number in range(1, 17) if f"\n{number}) " in recent]
     assert numbers == list(range(5, 17))
     again = await engine.open(session_id)
-    await asyncio.wait_for(again.wait(await again.submit_prompt(Slot.RED, "More?")), 15)
+    await asyncio.wait_for(again.wait(await again.submit_prompt(Slot.RED, "More?")), 60)
     assert again.snapshot.recent[0].prompt_index <= 3
     await again.aclose()
 

@@ -1,6 +1,6 @@
 """The words of a query: names, and texts of any length."""
 
-from time import perf_counter
+from time import process_time
 
 from core.domain.bank.recall import MOST_WORDS, query_words, words_of
 
@@ -14,9 +14,9 @@ def test_a_capital_that_begins_no_sentence_is_that_of_a_name() -> None:
 
 
 def test_a_long_text_of_names_is_read_in_time_that_grows_with_its_length() -> None:
-    began = perf_counter()
+    began = process_time()
     assert len(query_words([("Ab " * 130_000, 1.0)])) == 1
-    assert perf_counter() - began < SECONDS
+    assert process_time() - began < SECONDS
 
 
 def test_a_word_of_a_query_has_its_vowel_signs() -> None:
