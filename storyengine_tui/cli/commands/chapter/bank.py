@@ -55,7 +55,10 @@ Ids = Annotated[
     list[str],
     typer.Argument(metavar="ITEM", help="The id of an item, or how it begins; several are possible."),
 ]
-ASPECT = typer.Option(**one_of(Aspect), help="The part of the character sheet that a state belongs to.")
+PartOfSheet = Annotated[
+    Aspect | None,
+    typer.Option(**one_of(Aspect), help="The part of the character sheet that a state belongs to."),
+]
 Off = Annotated[bool, typer.Option("--off", help="Take it back.")]
 NOT_SAID = "No line of prompt {} has these words, or they are too few; `storyengine show` prints all lines."
 DOES_NOT_COUNT = "does not count"
@@ -153,7 +156,7 @@ async def add(
         ItemKind, typer.Option(**one_of(ItemKind), help="What kind of item it is.")
     ] = ItemKind.FACT,
     about: Annotated[str, typer.Option(metavar="NAME", help="The character that it is about.")] = "",
-    aspect: Annotated[Aspect | None, ASPECT] = None,
+    aspect: PartOfSheet = None,
     known_to: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A character that knows it, as often as needed; without it, all."),
@@ -205,7 +208,7 @@ async def edit(
     over: Annotated[
         bool | None, typer.Option("--over/--holds", help="Whether a state is over, or a thread is closed.")
     ] = None,
-    aspect: Annotated[Aspect | None, ASPECT] = None,
+    aspect: PartOfSheet = None,
     importance: Annotated[float | None, typer.Option(min=0, max=1, help="Its importance, 0 to 1.")] = None,
     confidence: Annotated[float | None, typer.Option(min=0, max=1, help="How certain it is, 0 to 1.")] = None,
     sentiment: Annotated[
