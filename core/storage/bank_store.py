@@ -40,6 +40,8 @@ class ItemsForInput:
 
     states: Sequence[Item] = ()
     found: Sequence[Found] = ()
+    earlier: tuple[EarlierChapter, ...] = ()
+    """The chapters before the one that asks, read after the search; none unless the query is for an input."""
 
 
 Respell = Callable[[Sequence[QueryWord]], Awaitable[Sequence[QueryWord]]]
@@ -103,7 +105,7 @@ class BankStore(Protocol):
     async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
         """Return the items of a chapter that the GM rejected or merged, whatever is canon."""
 
-    async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
+    async def earlier_chapters(self, session_id: SessionId) -> tuple[EarlierChapter, ...]:
         """Return the chapters before this one in its story, in order: those before it in its book.
 
         Where a branch or a restored save point begins a book, or is in none, the story before it is the one
@@ -153,7 +155,8 @@ class BankStore(Protocol):
     ) -> ItemsForInput:
         """Return the states of `sheets` that count, in their order, and what a query recalls, in one go.
 
-        The words of the query are respelled while its meaning is looked for.
+        The words of the query are respelled while its meaning is looked for. The earlier chapters are read
+        too: a caller that took them for those it read before sees whether it asked about the right ones.
         """
 
     async def names(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:

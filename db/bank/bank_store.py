@@ -118,10 +118,10 @@ class PostgresBank:
         rows = await self._database.rows(query.order_by(BANK_ITEM.c.prompt_index, BANK_ITEM.c.item_id))
         return [to_item(row._mapping) for row in rows]
 
-    async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
+    async def earlier_chapters(self, session_id: SessionId) -> tuple[EarlierChapter, ...]:
         """Return the chapters before this one in its book."""
         rows = await self._connection.rows(_EARLIER, {"session": session_id})
-        return [to_earlier_chapter(row) for row in rows]
+        return tuple([to_earlier_chapter(row) for row in rows])
 
     async def replacements(
         self, session_ids: Sequence[SessionId], item_ids: Collection[ItemId] | None = None
@@ -187,12 +187,21 @@ class PostgresBank:
         """Return states and what a query recalls; see `BankStore.items_for_input`."""
         values: dict[str, object] = {} if query is None else values_of(query)
         by_meaning = query is not None and query.vector is not None and await self.can_recall_by_meaning()
-        read = [self._looked_up(sheets, query, respell, values, by_meaning=by_meaning)]
+        earlier: tuple[EarlierChapter, ...] = ()
+
+        async def looked_up() -> RecallResult:
+            nonlocal earlier
+            found = await self._looked_up(sheets, query, respell, values, by_meaning=by_meaning)
+            if query is not None and query.is_for_input:  # while the meaning is still looked for
+                earlier = await self.earlier_chapters(query.session_id)
+            return found
+
+        read = [looked_up()]
         if query is not None and query.scopes and by_meaning:
             # Beside the other one, for which names are read first: the server has a processor for each.
             read.insert(0, self._by_meaning(query, values))
         states, found = items_of(await together(read), sheets)
-        return ItemsForInput(states, () if query is None else merged(found, query))
+        return ItemsForInput(states, () if query is None else merged(found, query), earlier)
 
     async def _by_meaning(self, query: Query, values: dict[str, object]) -> RecallResult:
         """Return the items that are near to a query by meaning."""

@@ -280,7 +280,9 @@ def _farness(near: Any, *, has_spans: bool) -> ColumnElement[Any]:
     def differing(part: Any) -> Any:
         return func.least(*(part.op("<~>", return_type=sa.Float)(span) for span in spans))
 
-    share = (differing(near.first_part) + differing(near.last_part)) / func.length(near.first_part)
+    # As a float: divided by a whole number the server would make a decimal number of it each time.
+    length = sa.cast(func.length(near.first_part), sa.Float)
+    share = (differing(near.first_part) + differing(near.last_part)) / length
     return distance + func.coalesce(share, distance)
 
 

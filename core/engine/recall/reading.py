@@ -37,7 +37,7 @@ from core.domain.story.context_status import never_of
 from core.domain.story.event import Event
 from core.domain.story.transcript import in_order
 from core.engine.recall.asking import Meaning, RecallRequest, meaning_of, query_of, scopes_of
-from core.storage.bank_store import MOST_NAMES, BankStore, ItemsForInput, Sheets
+from core.storage.bank_store import MOST_NAMES, BankStore, EarlierChapter, ItemsForInput, Sheets
 from core.storage.snapshot import Snapshot
 from core.text.analysis.trigrams import FEWEST_LETTERS, nearest
 
@@ -62,8 +62,9 @@ class BankReader:
     """The number of items for a character, at most."""
     fades_at: Callable[[], datetime | None] = lambda: None
     """The time now, where items fade by hours."""
-    _filled: set[SessionId] = field(default_factory=set)
-    """The chapters that have items, or earlier chapters with some: no item is ever deleted alone."""
+    _earlier: dict[SessionId, tuple[EarlierChapter, ...]] = field(default_factory=dict)
+    """The earlier chapters as the last input of a chapter found them, where one of them or it has items: no
+    item is ever deleted alone."""
 
     async def read(
         self,
@@ -89,7 +90,7 @@ class BankReader:
 
     async def _read(self, snapshot: Snapshot, slot: Slot, asked: RecallRequest | None) -> ChapterBank:
         session = snapshot.session
-        if not await self._has_items(snapshot):
+        if not await self._has_items(session.id):
             return ChapterBank()
         limit = self.most_items(slot)
         if asked is None or not limit:
@@ -119,14 +120,13 @@ class BankReader:
                 recalled.append(Recalled(found, len(recalled) + 1, words, similarity, strength, count))
         return ChapterBank(sheet=sheet_of(lines, slot), recalled=tuple(recalled))
 
-    async def _has_items(self, snapshot: Snapshot) -> bool:
+    async def _has_items(self, session_id: SessionId) -> bool:
         """Whether the chapter or an earlier one has items: in an empty bank nothing is looked for."""
-        session_id = snapshot.session.id
-        if session_id not in self._filled:
-            chapters = await chapters_of(self._bank, snapshot)
-            if not await self._bank.has_items([one.session_id for one in chapters]):
+        if session_id not in self._earlier:
+            earlier = await self._bank.earlier_chapters(session_id)
+            if not await self._bank.has_items([*(one.session_id for one in earlier), session_id]):
                 return False
-            self._filled.add(session_id)
+            self._earlier[session_id] = earlier
         return True
 
     async def _recalled(
@@ -134,27 +134,39 @@ class BankReader:
     ) -> tuple[tuple[BankChapter, ...], ItemsForInput]:
         """Return the chapters that are asked about, the states of the character, and what it recalls.
 
-        The meaning takes longest of all, so that chapters and names are read beside it. Where it is known
-        already, as for the next character of a prompt, names are read beside the search by it.
+        The earlier chapters are assumed to be as the last input found them, which spares a statement before
+        the search; they are read beside it, and where one has changed the search is made again.
         """
         events = in_order(snapshot.events_known_to(slot))
-        cast = (name for _, name in snapshot.session.roster)
-        own, bank = snapshot.cast[slot], self._bank
+        session, bank, own = snapshot.session, self._bank, snapshot.cast[slot]
+        cast = [name for _, name in session.roster]
         async with asyncio.TaskGroup() as reading:
+            # It takes longest of all, so that names are read beside it. Where it is known already, as for the
+            # next character of a prompt, they are read beside the search by it.
             meaning = reading.create_task(self._meaning_of(asked, events))
-            chapters = await chapters_of(self._bank, snapshot)
-            scopes = scopes_of(chapters, slot, asked.recent_from)
-            names = reading.create_task(respelled(bank, asked.text, own, cast, scopes))
 
-            async def respell(words: Sequence[QueryWord]) -> Sequence[QueryWord]:
-                return with_names(words, await names)
+            async def searched(chapters: Sequence[BankChapter]) -> ItemsForInput:
+                scopes = scopes_of(chapters, slot, asked.recent_from)
+                names = reading.create_task(respelled(bank, asked.text, own, cast, scopes))
 
-            name = snapshot.session.name_of(slot)
-            query = query_of(asked, await meaning, events, chapters, slot, name, limit)
-            # Some items of earlier chapters were replaced since, and leave room for others.
-            spare = limit // 2 if len(chapters) > 1 else 0
-            query = replace(query, at=self.fades_at(), limit=limit + spare)
-            return chapters, await bank.items_for_input(sheets_of(chapters, slot), query, respell)
+                async def respell(words: Sequence[QueryWord]) -> Sequence[QueryWord]:
+                    return with_names(words, await names)
+
+                name = session.name_of(slot)
+                query = query_of(asked, await meaning, events, chapters, slot, name, limit)
+                # Some items of earlier chapters were replaced since, and leave room for others.
+                spare = limit // 2 if len(chapters) > 1 else 0
+                query = replace(query, at=self.fades_at(), limit=limit + spare)
+                return await bank.items_for_input(sheets_of(chapters, slot), query, respell)
+
+            assumed = self._earlier[session.id]
+            chapters = _chapters_of(snapshot, assumed)
+            read = await searched(chapters)
+            if read.earlier != assumed:
+                chapters = _chapters_of(snapshot, read.earlier)
+                read = await searched(chapters)
+            self._earlier[session.id] = read.earlier
+        return chapters, read
 
     async def _meaning_of(self, asked: RecallRequest, events: Sequence[Event]) -> Meaning | None:
         """Return the meaning that is asked about; no text is sent out to be compared with nothing."""
@@ -190,9 +202,13 @@ async def replaced_in_book(
 
 async def chapters_of(bank: BankStore, snapshot: Snapshot) -> tuple[BankChapter, ...]:
     """Return the chapters on whose items inputs draw: the earlier ones of the book, then this one."""
+    return _chapters_of(snapshot, await bank.earlier_chapters(snapshot.session.id))
+
+
+def _chapters_of(snapshot: Snapshot, read: Sequence[EarlierChapter]) -> tuple[BankChapter, ...]:
     session, cast = snapshot.session, snapshot.cast.playing
     chapters = [replace(this_chapter(session), never_sent=never_of(snapshot.statuses))]
-    for one in reversed(await bank.earlier_chapters(session.id)):
+    for one in reversed(read):
         slots = same_characters(one.cast, cast)
         now = one.prompt_index + chapters[0].now
         earlier = BankChapter(

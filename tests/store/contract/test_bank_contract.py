@@ -18,6 +18,7 @@ from core.domain.bank.details import (
     ThreadDetails,
 )
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
+from core.domain.bank.recall import Query
 from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import BookId, CharacterId, ItemId, RequestId, SessionId, new_uuid
 from core.domain.prompt_range import PromptRange
@@ -309,6 +310,9 @@ async def test_a_chapter_sees_the_casts_of_those_before_it_in_its_book(store: Se
     )
     assert found[0].prompt_index == 0
     assert not found[0].statuses
+    query = Query(session_id=ids[2], scopes=(), words=(), limit=1, is_for_input=True)
+    assert (await store.bank.items_for_input((), query)).earlier == found
+    assert not (await store.bank.items_for_input((), replace(query, is_for_input=False))).earlier
 
 
 async def test_a_copy_of_a_chapter_has_the_chapters_before_that_one_in_its_book(store: SessionStore) -> None:

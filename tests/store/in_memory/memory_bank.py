@@ -82,7 +82,7 @@ class MemoryBank:
         found = await self.items(session_id, with_all=True)
         return [item for item in found if _is_taken_out(self._sessions[session_id], item)]
 
-    async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
+    async def earlier_chapters(self, session_id: SessionId) -> tuple[EarlierChapter, ...]:
         versions, before, seen = self._versions(session_id), tuple[SessionId, ...](), set[UUID]()
         at: SessionId | None = session_id
         while at is not None and at in self._sessions:
@@ -93,11 +93,8 @@ class MemoryBank:
             if book is not None:
                 before = (*book.chapters[: book.number_of(at) - 1], *before)
             at = self._origin(at if book is None else book.chapters[0])
-        return [
-            _earlier(self._sessions[one], number)
-            for number, one in enumerate(before, start=1)
-            if one not in versions
-        ]
+        numbered = enumerate(before, start=1)
+        return tuple(_earlier(self._sessions[one], number) for number, one in numbered if one not in versions)
 
     def _origin(self, session_id: SessionId) -> SessionId | None:
         rows = self._sessions.get(session_id)
@@ -211,7 +208,10 @@ class MemoryBank:
             for item in await self.items(session_id, kinds={ItemKind.STATE})
             if item.about is slot
         ]
-        return ItemsForInput(states, () if query is None else await self.recall(query))
+        if query is None:
+            return ItemsForInput(states)
+        earlier = await self.earlier_chapters(query.session_id) if query.is_for_input else ()
+        return ItemsForInput(states, await self.recall(query), earlier)
 
     async def has_items(self, session_ids: Collection[SessionId]) -> bool:
         return any([await self.items(one, with_all=True) for one in session_ids])

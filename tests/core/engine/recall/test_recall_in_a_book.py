@@ -106,6 +106,43 @@ async def test_a_quote_of_a_line_that_is_never_sent_is_in_no_input(is_earlier: b
         assert sorted(one.found.item.id.int for one in found.recalled) == numbers
 
 
+class Counting(MemoryBank):
+    """A bank that counts how often an input searches it."""
+
+    searches = 0
+
+    async def items_for_input(
+        self, sheets: Sheets, query: Query | None, respell: Respell | None = None
+    ) -> ItemsForInput:
+        self.searches += 1
+        return await super().items_for_input(sheets, query, respell)
+
+
+async def test_an_input_searches_again_only_where_the_chapters_before_it_have_changed() -> None:
+    store = MemoryStore()
+    first, second = await chapter(store, {RED: "Kara"}), await chapter(store, {RED: "Kara"})
+    store.bank = bank = Counting(store.database.sessions, store.library)
+    told = replace(fact(1, session_id=first.id, prompt_index=1), details=QuoteDetails())
+    await store.bank.put([told, replace(fact(2, session_id=second.id, prompt_index=1), take=1)])
+    reader, snapshot = BankReader(store.bank), await store.load(second.id)
+    asked = replace(ASKED, recent_from=3)
+
+    async def read() -> tuple[list[str], int]:
+        before = bank.searches
+        return sorted(places(await reader.read(snapshot, RED, asked))), bank.searches - before
+
+    assert await read() == (["prompt 1"], 1)
+    await book_of(store, first, second)
+    assert await read() == (["chapter 1, prompt 1", "prompt 1"], 2)
+    assert await read() == (["chapter 1, prompt 1", "prompt 1"], 1)
+    lease = await chapters.taken(store, first.id, "mark it")
+    never = EventStatus(1, 1, 1, ContextStatus.NEVER)
+    await store.commit(Changes(session_id=first.id, statuses=(never,)), lease)
+    await lease.aclose()
+    assert await read() == (["prompt 1"], 2)
+    assert await read() == (["prompt 1"], 1)
+
+
 async def test_what_is_older_by_whole_chapters_is_weaker() -> None:
     store = MemoryStore()
     first, second = await chapter(store, {RED: "Kara"}), await chapter(store, {RED: "Kara"})
