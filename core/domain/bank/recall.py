@@ -8,7 +8,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import log
 from typing import Final, NamedTuple
 
@@ -230,19 +230,19 @@ def _with_places(found: Sequence[int], kept: Sequence[int], pinned: Container[in
 
     They are spread over the list, so that whatever has room of it has its share of them.
     """
-    first, confirmed, left = iter([one for one in kept if one in pinned]), iter(kept), iter(found)
     listed: dict[int, None] = {}
-    while len(listed) < limit:
-        place = len(listed)
+
+    def others(numbers: Iterable[int]) -> Iterator[int]:
+        return (one for one in numbers if one not in listed)
+
+    first, confirmed, left = others(one for one in kept if one in pinned), others(kept), others(found)
+    for place in range(limit):
         is_for_kept = place % KEPT_EVERY == KEPT_EVERY // 2
         order = (confirmed, left) if is_for_kept else (left, confirmed)
-        for each in (first, left, confirmed) if place % PINNED_EVERY == 0 else order:
-            one = next((one for one in each if one not in listed), None)
-            if one is not None:
-                listed[one] = None
-                break
-        else:
+        one = next(chain(*((first, left, confirmed) if place % PINNED_EVERY == 0 else order)), None)
+        if one is None:
             break
+        listed[one] = None
     return list(listed)
 
 
