@@ -111,6 +111,24 @@ def test_a_state_is_added_to_a_part_of_the_sheet_and_moved_to_another(run: Run, 
     assert "Only a state" in refusal(run("add", "last", "Inn", "Old.", "--kind", "place", "--aspect", "mood"))
 
 
+def test_a_relation_is_added_toward_someone_and_turned_to_another(run: Run, desktop: Desktop) -> None:
+    desktop.prepare_now(make_banked)
+    to_mira = ("--kind", "state", "--about", "1", "--aspect", "relation", "--toward", "Mira")
+    added = run("add", "last", "Trust", "Trusts her.", *to_mira)
+    item_id = added.stdout.removeprefix("Added: ").strip(" .\n")
+
+    def other() -> str:
+        return next(str(one["details"]["other"]) for one in listed(run) if one["text"] == "Trusts her.")
+
+    assert other() == "Mira"
+    assert run("edit", "last", item_id, "--toward", "the smith").exit_code == 0
+    assert other() == "the smith"
+    assert run("edit", "last", item_id, "--toward", "").exit_code == 0
+    assert not other()
+    assert "Only a relation" in refusal(run("edit", "last", item_id, "--aspect", "mood", "--toward", "Mira"))
+    assert "Only a relation" in refusal(run("edit", "last", "00000005", "--toward", "Mira"))
+
+
 def test_how_many_items_were_undone_is_said(run: Run, desktop: Desktop) -> None:
     desktop.prepare_now(make_banked)
     run("confirm", "last", "00000001", "00000002")

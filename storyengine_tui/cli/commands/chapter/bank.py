@@ -59,12 +59,16 @@ PartOfSheet = Annotated[
     Aspect | None,
     typer.Option(**one_of(Aspect), help="The part of the character sheet that a state belongs to."),
 ]
+Toward = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The one to whom a relation is; “” for nobody.")
+]
 Off = Annotated[bool, typer.Option("--off", help="Take it back.")]
 NOT_SAID = "No line of prompt {} has these words, or they are too few; `storyengine show` prints all lines."
 DOES_NOT_COUNT = "does not count"
 """State of an item that something newer has replaced, or whose prompt was undone."""
 SO_ALREADY = "Nothing was changed: it is so already."
 ONLY_A_STATE = "Only a state has a part of the sheet that it belongs to."
+ONLY_A_RELATION = "Only a relation is toward someone: a state with --aspect relation."
 NOTHING_TYPED = "Name what to change, such as --name, --text or --importance; --help lists everything."
 
 
@@ -157,6 +161,7 @@ async def add(
     ] = ItemKind.FACT,
     about: Annotated[str, typer.Option(metavar="NAME", help="The character that it is about.")] = "",
     aspect: PartOfSheet = None,
+    toward: Toward = None,
     known_to: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A character that knows it, as often as needed; without it, all."),
@@ -166,7 +171,7 @@ async def add(
     async with _bank_of(session) as (bank, chapter, find):
         label = chapter.audience_of(map(find, known_to)) if known_to else EVERYONE
         slot, details = find(about) if about else None, DETAILS_OF[kind]()
-        details = details if aspect is None else _with_aspect(details, aspect)
+        details = _of_sheet(details, aspect, toward)
         made = await bank.add(chapter, NewItem(name, text, details, label, slot))
     say(f"Added: {shown_id(made.id)}.")
 
@@ -209,6 +214,7 @@ async def edit(
         bool | None, typer.Option("--over/--holds", help="Whether a state is over, or a thread is closed.")
     ] = None,
     aspect: PartOfSheet = None,
+    toward: Toward = None,
     importance: Annotated[float | None, typer.Option(min=0, max=1, help="Its importance, 0 to 1.")] = None,
     confidence: Annotated[float | None, typer.Option(min=0, max=1, help="How certain it is, 0 to 1.")] = None,
     sentiment: Annotated[
@@ -227,15 +233,15 @@ async def edit(
     ] = None,
 ) -> None:
     """Change an item; no model replaces your words."""
-    typed = (name, text, about, over, aspect, importance, confidence, sentiment, fading, until, proves)
+    typed = (name, text, about, over, aspect, toward, importance, confidence, sentiment, fading, until)
     async with _bank_of(session) as (bank, _, find):
-        if all(one is None for one in typed):
+        if all(one is None for one in (*typed, proves)):
             raise IllegalCommandError(NOTHING_TYPED)
         (found,) = await _found(bank, [item])
         changed = replace(
             found,
             about=found.about if about is None else find(about) if about.strip() else None,
-            details=await _details(bank, found, over, aspect, proves),
+            details=await _proving(bank, _of_sheet(_over(found.details, over), aspect, toward), proves),
             decay_rate=found.decay_rate if fading is None else read_decay(fading, found.decay_rate),
             expires_at=found.expires_at if until is None else read_prompt(until),
             **given(name=name, text=text, importance=importance, confidence=confidence, sentiment=sentiment),
@@ -244,12 +250,8 @@ async def edit(
     say(SO_ALREADY if stored.version == found.version else f"Saved: {shown_id(found.id)}.")
 
 
-async def _details(
-    bank: Bank, item: Item, over: bool | None, aspect: Aspect | None, proves: str | None
-) -> Details:
-    """Return the details of an item with the options applied."""
-    details = item.details if over is None else _over(item, is_over=over)
-    details = details if aspect is None else _with_aspect(details, aspect)
+async def _proving(bank: Bank, details: Details, proves: str | None) -> Details:
+    """Return the details of a quote with the items that it proves."""
     if proves is None:
         return details
     if not isinstance(details, QuoteDetails):
@@ -258,20 +260,28 @@ async def _details(
     return replace(details, data_item_ids=proved)
 
 
-def _with_aspect(details: Details, aspect: Aspect) -> Details:
-    """Return the details of a state with the part of the sheet that it belongs to."""
-    if not isinstance(details, StateDetails):
-        raise IllegalCommandError(ONLY_A_STATE)
-    return replace(details, aspect=aspect)
+def _of_sheet(details: Details, aspect: Aspect | None, toward: str | None) -> Details:
+    """Return the details of a state with its part of the sheet, and to whom a relation is."""
+    if aspect is not None:
+        if not isinstance(details, StateDetails):
+            raise IllegalCommandError(ONLY_A_STATE)
+        details = replace(details, aspect=aspect)
+    if toward is None:
+        return details
+    if not isinstance(details, StateDetails) or details.aspect is not Aspect.RELATION:
+        raise IllegalCommandError(ONLY_A_RELATION)
+    return replace(details, other=toward.strip())
 
 
-def _over(item: Item, *, is_over: bool) -> Details:
+def _over(details: Details, is_over: bool | None) -> Details:
     """Return the details of a state that is over or holds, or of a thread that is closed or open."""
-    match item.details:
-        case StateDetails() as state:
-            return replace(state, is_over=is_over)
-        case ThreadDetails() as thread:
-            return replace(thread, is_closed=is_over)
+    match details:
+        case _ if is_over is None:
+            return details
+        case StateDetails():
+            return replace(details, is_over=is_over)
+        case ThreadDetails():
+            return replace(details, is_closed=is_over)
         case _:
             raise IllegalCommandError("Only a state can be over, and only a thread closed.")
 
