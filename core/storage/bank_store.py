@@ -41,7 +41,7 @@ class ItemsForInput:
     states: Sequence[Item] = ()
     found: Sequence[Found] = ()
     earlier: tuple[EarlierChapter, ...] = ()
-    """The chapters before the one that asks, read after the search; none unless the query is for an input."""
+    """The chapters before the one that asks, read behind its words; none unless the query is for an input."""
 
 
 Respell = Callable[[Sequence[QueryWord]], Awaitable[Sequence[QueryWord]]]
@@ -155,8 +155,8 @@ class BankStore(Protocol):
     ) -> ItemsForInput:
         """Return the states of `sheets` that count, in their order, and what a query recalls, in one go.
 
-        The words of the query are respelled while its meaning is looked for. The earlier chapters are read
-        too: a caller that took them for those it read before sees whether it asked about the right ones.
+        The words of the query are respelled while its meaning is looked for. For an input the earlier
+        chapters are returned too, so that a caller sees whether those that it asked about are outdated.
         """
 
     async def names(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:

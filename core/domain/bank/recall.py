@@ -94,7 +94,8 @@ class Query:
     at: datetime | None = None
     """The time that it is, where items fade by hours; None where they fade by prompts."""
     is_for_input: bool = False
-    """Whether what the GM pinned or confirmed has places of its own among what is found."""
+    """Whether what the GM pinned or confirmed has places of its own among what is found, and the chapters
+    before the one that asks are read too."""
 
     @property
     def candidates(self) -> int:

@@ -162,10 +162,11 @@ class BankReader:
             assumed = self._earlier[session.id]
             chapters = _chapters_of(snapshot, assumed)
             read = await searched(chapters)
+            # At once: the second search may not be made in time, and the next input begins with these.
+            self._earlier[session.id] = read.earlier
             if read.earlier != assumed:
                 chapters = _chapters_of(snapshot, read.earlier)
                 read = await searched(chapters)
-            self._earlier[session.id] = read.earlier
         return chapters, read
 
     async def _meaning_of(self, asked: RecallRequest, events: Sequence[Event]) -> Meaning | None:

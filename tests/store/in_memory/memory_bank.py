@@ -210,15 +210,15 @@ class MemoryBank:
         ]
         if query is None:
             return ItemsForInput(states)
+        found = await self.recall(query)
         earlier = await self.earlier_chapters(query.session_id) if query.is_for_input else ()
-        return ItemsForInput(states, await self.recall(query), earlier)
+        return ItemsForInput(states, found, earlier)
 
     async def has_items(self, session_ids: Collection[SessionId]) -> bool:
         return any([await self.items(one, with_all=True) for one in session_ids])
 
     async def names(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:
-        known: set[str] = set()
-        named: set[str] = set()
+        known, named = set[str](), set[str]()
         for scope in scopes:
             counting = {item.id for item in await self.items(scope.session_id, kinds=NAMED)}
             for item in await self.items(scope.session_id, with_all=True):

@@ -123,7 +123,9 @@ def test_a_relation_is_added_toward_someone_and_turned_to_another(run: Run, desk
     assert other() == "Mira"
     assert run("edit", "last", item_id, "--toward", "the smith").exit_code == 0
     assert other() == "the smith"
-    assert run("edit", "last", item_id, "--toward", "").exit_code == 0
+    assert run("edit", "last", item_id, "--toward", "1").exit_code == 0
+    assert other() not in ("1", "")
+    assert run("edit", "last", item_id, "--aspect", "other", "--toward", "").exit_code == 0
     assert not other()
     assert "Only a relation" in refusal(run("edit", "last", item_id, "--aspect", "mood", "--toward", "Mira"))
     assert "Only a relation" in refusal(run("edit", "last", "00000005", "--toward", "Mira"))

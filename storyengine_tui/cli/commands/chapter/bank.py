@@ -60,7 +60,8 @@ PartOfSheet = Annotated[
     typer.Option(**one_of(Aspect), help="The part of the character sheet that a state belongs to."),
 ]
 Toward = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The one to whom a relation is; “” for nobody.")
+    str | None,
+    typer.Option(metavar="NAME", help="The other character of a relation, by name or number; “” for none."),
 ]
 Off = Annotated[bool, typer.Option("--off", help="Take it back.")]
 NOT_SAID = "No line of prompt {} has these words, or they are too few; `storyengine show` prints all lines."
@@ -171,7 +172,7 @@ async def add(
     async with _bank_of(session) as (bank, chapter, find):
         label = chapter.audience_of(map(find, known_to)) if known_to else EVERYONE
         slot, details = find(about) if about else None, DETAILS_OF[kind]()
-        details = _of_sheet(details, aspect, toward)
+        details = _of_sheet(details, aspect, _named(toward, chapter, find))
         made = await bank.add(chapter, NewItem(name, text, details, label, slot))
     say(f"Added: {shown_id(made.id)}.")
 
@@ -234,14 +235,15 @@ async def edit(
 ) -> None:
     """Change an item; no model replaces your words."""
     typed = (name, text, about, over, aspect, toward, importance, confidence, sentiment, fading, until)
-    async with _bank_of(session) as (bank, _, find):
+    async with _bank_of(session) as (bank, chapter, find):
         if all(one is None for one in (*typed, proves)):
             raise IllegalCommandError(NOTHING_TYPED)
         (found,) = await _found(bank, [item])
+        details = _of_sheet(_over(found.details, over), aspect, _named(toward, chapter, find))
         changed = replace(
             found,
             about=found.about if about is None else find(about) if about.strip() else None,
-            details=await _proving(bank, _of_sheet(_over(found.details, over), aspect, toward), proves),
+            details=await _proving(bank, details, proves),
             decay_rate=found.decay_rate if fading is None else read_decay(fading, found.decay_rate),
             expires_at=found.expires_at if until is None else read_prompt(until),
             **given(name=name, text=text, importance=importance, confidence=confidence, sentiment=sentiment),
@@ -261,16 +263,23 @@ async def _proving(bank: Bank, details: Details, proves: str | None) -> Details:
 
 
 def _of_sheet(details: Details, aspect: Aspect | None, toward: str | None) -> Details:
-    """Return the details of a state with its part of the sheet, and to whom a relation is."""
-    if aspect is not None:
-        if not isinstance(details, StateDetails):
-            raise IllegalCommandError(ONLY_A_STATE)
-        details = replace(details, aspect=aspect)
-    if toward is None:
+    """Return the details of a state with its part of the sheet, and the other one of a relation."""
+    if aspect is None and toward is None:
         return details
-    if not isinstance(details, StateDetails) or details.aspect is not Aspect.RELATION:
+    if not isinstance(details, StateDetails):
+        raise IllegalCommandError(ONLY_A_RELATION if aspect is None else ONLY_A_STATE)
+    state = details if aspect is None else replace(details, aspect=aspect)
+    if toward is None:
+        return state
+    if toward and state.aspect is not Aspect.RELATION:
         raise IllegalCommandError(ONLY_A_RELATION)
-    return replace(details, other=toward.strip())
+    return replace(state, other=toward)
+
+
+def _named(toward: str | None, chapter: Session, find: Find) -> str | None:
+    """Return the other one of a relation: the character with a slot number, else the typed name of anyone."""
+    typed = toward and toward.strip()
+    return chapter.name_of(find(typed)) if typed and typed.isdecimal() else typed
 
 
 def _over(details: Details, is_over: bool | None) -> Details:

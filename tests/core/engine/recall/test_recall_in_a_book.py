@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -110,11 +111,20 @@ class Counting(MemoryBank):
     """A bank that counts how often an input searches it."""
 
     searches = 0
+    never: int | None = None
+    """The search that is never answered."""
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self.waits = asyncio.Event()
 
     async def items_for_input(
         self, sheets: Sheets, query: Query | None, respell: Respell | None = None
     ) -> ItemsForInput:
         self.searches += 1
+        if self.searches == self.never:
+            self.waits.set()
+            await asyncio.Event().wait()
         return await super().items_for_input(sheets, query, respell)
 
 
@@ -141,6 +151,24 @@ async def test_an_input_searches_again_only_where_the_chapters_before_it_have_ch
     await lease.aclose()
     assert await read() == (["prompt 1"], 2)
     assert await read() == (["prompt 1"], 1)
+
+
+async def test_the_input_after_one_whose_second_search_was_not_made_in_time_needs_one_search() -> None:
+    store = MemoryStore()
+    first, second = await chapter(store, {RED: "Kara"}), await chapter(store, {RED: "Kara"})
+    store.bank = bank = Counting(store.database.sessions, store.library)
+    await store.bank.put([fact(1, session_id=one.id, prompt_index=1) for one in (first, second)])
+    reader, snapshot = BankReader(store.bank), await store.load(second.id)
+    asked = replace(ASKED, recent_from=3)
+    await reader.read(snapshot, RED, asked)
+    await book_of(store, first, second)
+    bank.never = 3
+    given_up = asyncio.create_task(reader.read(snapshot, RED, asked))
+    await asyncio.wait_for(bank.waits.wait(), 60)
+    given_up.cancel()
+    await asyncio.wait([given_up])
+    found = await reader.read(snapshot, RED, asked)
+    assert (sorted(places(found)), bank.searches) == (["chapter 1, prompt 1", "prompt 1"], 4)
 
 
 async def test_what_is_older_by_whole_chapters_is_weaker() -> None:
