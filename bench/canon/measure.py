@@ -11,7 +11,7 @@ from bench.canon.story import DOES_NOT, KNOWS, Planted
 from core.agents.context_builder import Context, ContextBuilder
 from core.context.bank import NO_BANK
 from core.domain.bank.item import Item
-from core.domain.bank.recall import Query
+from core.domain.bank.recall import Query, QueryWord
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.kinds.bank.embedding import all_texts_of, meaning_of
@@ -19,7 +19,7 @@ from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader
 from core.gateway.embedding_service import stored_name
 from core.providers.embedding.base import Embedder, texts_of_query
-from core.storage.bank_store import BankStore, ItemsForInput, Respell, Sheets
+from core.storage.bank_store import BankStore, FindWords, ItemsForInput, Sheets
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 from core.text.delimiters import SegmentName
@@ -129,13 +129,17 @@ class MeaningAlone:
         self._bank = bank
 
     async def items_for_input(
-        self, sheets: Sheets, query: Query | None, respell: Respell | None = None
+        self, sheets: Sheets, query: Query | None, find_words: FindWords | None = None
     ) -> ItemsForInput:
         """Recall without the words of the query."""
-        return await self._bank.items_for_input(sheets, query and replace(query, words=()), respell)
+        return await self._bank.items_for_input(sheets, query, None if query is None else _no_words)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._bank, name)
+
+
+async def _no_words() -> tuple[QueryWord, ...]:
+    return ()
 
 
 async def embed_items(store: SessionStore, embedder: Embedder, items: Sequence[Item]) -> float:

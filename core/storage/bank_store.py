@@ -44,8 +44,8 @@ class ItemsForInput:
     """The chapters before the one that asks, read behind its words; none unless the query is for an input."""
 
 
-Respell = Callable[[Sequence[QueryWord]], Awaitable[Sequence[QueryWord]]]
-"""Returns the words to look for in place of those of a query: a name may be spelled otherwise there."""
+FindWords = Callable[[], Awaitable[tuple[QueryWord, ...]]]
+"""Returns the words to look for in place of those of a query: names are looked up for it."""
 
 MOST_PAIRED: Final = 2_000
 """Items that are compared with each other by meaning."""
@@ -151,11 +151,11 @@ class BankStore(Protocol):
         """
 
     async def items_for_input(
-        self, sheets: Sheets, query: Query | None, respell: Respell | None = None
+        self, sheets: Sheets, query: Query | None, find_words: FindWords | None = None
     ) -> ItemsForInput:
         """Return the states of `sheets` that count, in their order, and what a query recalls, in one go.
 
-        The words of the query are respelled while its meaning is looked for. For an input the earlier
+        The words of the query are found while its meaning is looked for. For an input the earlier
         chapters are returned too, so that a caller sees whether those that it asked about are outdated.
         """
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
@@ -29,7 +30,7 @@ from core.domain.bank.recall import Found, ItemVector, Query, QueryWord, Scope, 
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.storage.bank_store import EarlierChapter, ItemsForInput, Names, Respell, Sheets
+from core.storage.bank_store import EarlierChapter, FindWords, ItemsForInput, Names, Sheets
 from core.storage.while_others_change import TRIES
 from db.bank.item_reader import ItemReader, version_texts
 from db.bank.letters import patterns_of
@@ -182,7 +183,7 @@ class PostgresBank:
         return (await self.items_for_input((), query)).found
 
     async def items_for_input(
-        self, sheets: Sheets, query: Query | None, respell: Respell | None = None
+        self, sheets: Sheets, query: Query | None, find_words: FindWords | None = None
     ) -> ItemsForInput:
         """Return states and what a query recalls; see `BankStore.items_for_input`."""
         values: dict[str, object] = {} if query is None else values_of(query)
@@ -191,7 +192,7 @@ class PostgresBank:
 
         async def looked_up() -> RecallResult:
             nonlocal earlier
-            found = await self._looked_up(sheets, query, respell, values, by_meaning=by_meaning)
+            found = await self._looked_up(sheets, query, find_words, values, by_meaning=by_meaning)
             if query is not None and query.is_for_input:  # while the meaning is still looked for
                 earlier = await self.earlier_chapters(query.session_id)
             return found
@@ -216,16 +217,16 @@ class PostgresBank:
         self,
         sheets: Sheets,
         query: Query | None,
-        respell: Respell | None,
+        find_words: FindWords | None,
         values: dict[str, object],
         *,
         by_meaning: bool,
     ) -> RecallResult:
         """Return states, and items that have the words of a query or are kept by the GM."""
-        statement = lookup_statement(sheets, query, by_meaning=by_meaning)
+        if query is not None and find_words is not None:
+            query = replace(query, words=await find_words())
         words: Sequence[QueryWord] = () if query is None else query.words
-        if words and respell is not None:
-            words = await respell(words)
+        statement = lookup_statement(sheets, query, by_meaning=by_meaning)
         if statement is None:
             return RecallResult((), ())
         rows = await self._connection.tuples(statement, {**values, **lookup_values(sheets, query, words)})

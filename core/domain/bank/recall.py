@@ -84,7 +84,7 @@ class Query:
 
     session_id: SessionId
     scopes: tuple[Scope, ...]
-    words: tuple[QueryWord, ...]
+    words: tuple[QueryWord, ...] = ()
     vector: Vector | None = None
     """The meaning, by the model that `model` names; None to look by words alone."""
     model: str = ""

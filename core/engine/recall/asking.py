@@ -6,7 +6,7 @@ from typing import Final
 
 from core.context.bank import BankChapter
 from core.domain.audience import Audience
-from core.domain.bank.recall import Query, Scope, Vector, query_words
+from core.domain.bank.recall import Query, QueryWord, Scope, Vector, query_words
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.text.graphemes import tail
@@ -58,25 +58,26 @@ async def meaning_of(asked: RecallRequest, events: Sequence[Event]) -> Meaning |
 def query_of(
     asked: RecallRequest,
     meaning: Meaning | None,
-    events: Sequence[Event],
     chapters: Sequence[BankChapter],
     slot: Slot,
-    name: str,
     limit: int,
 ) -> Query:
-    """Return the query of an input: the prompt, the character's name, and the last events that it knows."""
-    last = events[-EVENTS_ASKED:]
-    words = [(asked.text, 1.0), (name, _NAME_WEIGHT), *((event.text, _EVENT_WEIGHT) for event in last)]
+    """Return the query of an input, but for its words."""
     return Query(
         session_id=chapters[-1].session_id,
         scopes=tuple(scopes_of(chapters, slot, asked.recent_from)),
-        words=query_words(words),
         vector=None if meaning is None else meaning.numbers,
         model="" if meaning is None else meaning.model,
         spans=() if meaning is None else meaning.spans,
         limit=limit,
         is_for_input=True,
     )
+
+
+def words_of_input(asked: RecallRequest, name: str, events: Sequence[Event]) -> tuple[QueryWord, ...]:
+    """Return the words of the prompt, the character's name, and the last events that it knows."""
+    last = ((event.text, _EVENT_WEIGHT) for event in events[-EVENTS_ASKED:])
+    return query_words([(asked.text, 1.0), (name, _NAME_WEIGHT), *last])
 
 
 def _told(text: str, events: Sequence[Event]) -> str:

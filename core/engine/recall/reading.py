@@ -36,7 +36,7 @@ from core.domain.slot import Slot
 from core.domain.story.context_status import never_of
 from core.domain.story.event import Event
 from core.domain.story.transcript import in_order
-from core.engine.recall.asking import Meaning, RecallRequest, meaning_of, query_of, scopes_of
+from core.engine.recall.asking import Meaning, RecallRequest, meaning_of, query_of, scopes_of, words_of_input
 from core.storage.bank_store import MOST_NAMES, BankStore, EarlierChapter, ItemsForInput, Sheets
 from core.storage.snapshot import Snapshot
 from core.text.analysis.trigrams import FEWEST_LETTERS, nearest
@@ -149,15 +149,15 @@ class BankReader:
                 scopes = scopes_of(chapters, slot, asked.recent_from)
                 names = reading.create_task(respelled(bank, asked.text, own, cast, scopes))
 
-                async def respell(words: Sequence[QueryWord]) -> Sequence[QueryWord]:
+                async def find_words() -> tuple[QueryWord, ...]:
+                    words = words_of_input(asked, session.name_of(slot), events)
                     return with_names(words, await names)
 
-                name = session.name_of(slot)
-                query = query_of(asked, await meaning, events, chapters, slot, name, limit)
+                query = query_of(asked, await meaning, chapters, slot, limit)
                 # Some items of earlier chapters were replaced since, and leave room for others.
                 spare = limit // 2 if len(chapters) > 1 else 0
                 query = replace(query, at=self.fades_at(), limit=limit + spare)
-                return await bank.items_for_input(sheets_of(chapters, slot), query, respell)
+                return await bank.items_for_input(sheets_of(chapters, slot), query, find_words)
 
             assumed = self._earlier[session.id]
             chapters = _chapters_of(snapshot, assumed)
@@ -259,11 +259,13 @@ def _meant(words: Iterable[str], names: Collection[str]) -> Mapping[str, str]:
     return {word: name for word, name in near if name is not None}
 
 
-def with_names(words: Sequence[QueryWord], meant: Mapping[str, str]) -> Sequence[QueryWord]:
+def with_names(words: tuple[QueryWord, ...], meant: Mapping[str, str]) -> tuple[QueryWord, ...]:
     """Return the words of a query, with the names in place of the words that are meant for them."""
     if not meant:
         return words
-    return [replace(one, word=meant[one.word], is_name=True) if one.word in meant else one for one in words]
+    return tuple(
+        replace(one, word=meant[one.word], is_name=True) if one.word in meant else one for one in words
+    )
 
 
 def _words(names: Iterable[str]) -> Iterable[str]:

@@ -30,7 +30,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.cast import Cast
 from core.domain.story.context_status import never_of
 from core.engine.recall.words import Matcher, letters_of
-from core.storage.bank_store import EarlierChapter, ItemsForInput, Names, Respell, Sheets
+from core.storage.bank_store import EarlierChapter, FindWords, ItemsForInput, Names, Sheets
 from core.storage.library_store import LibraryStore
 from tests.store.in_memory.memory_rows import Rows
 
@@ -198,10 +198,10 @@ class MemoryBank:
         return merged(candidates, query)
 
     async def items_for_input(
-        self, sheets: Sheets, query: Query | None, respell: Respell | None = None
+        self, sheets: Sheets, query: Query | None, find_words: FindWords | None = None
     ) -> ItemsForInput:
-        if query is not None and respell is not None:
-            query = replace(query, words=tuple(await respell(query.words)))
+        if query is not None and find_words is not None:
+            query = replace(query, words=await find_words())
         states = [
             item
             for session_id, slot in sheets

@@ -16,7 +16,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
 from core.library.book import Book
-from core.storage.bank_store import ItemsForInput, Respell, Sheets
+from core.storage.bank_store import FindWords, ItemsForInput, Sheets
 from tests.core.values.bank import NOW, fact
 from tests.store import chapters
 from tests.store.in_memory.memory_bank import MemoryBank
@@ -115,7 +115,7 @@ class Silent(MemoryBank):
     """A bank whose answer never comes."""
 
     async def items_for_input(
-        self, sheets: Sheets, query: Query | None, respell: Respell | None = None
+        self, sheets: Sheets, query: Query | None, find_words: FindWords | None = None
     ) -> ItemsForInput:
         await asyncio.Event().wait()
         return ItemsForInput()

@@ -21,7 +21,7 @@ from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
 from core.engine.recall.search import search
 from core.library.book import Book
-from core.storage.bank_store import ItemsForInput, Respell, Sheets
+from core.storage.bank_store import FindWords, ItemsForInput, Sheets
 from core.storage.changes import Changes
 from tests.core.values.bank import NOW, fact
 from tests.store import chapters
@@ -119,13 +119,13 @@ class Counting(MemoryBank):
         self.waits = asyncio.Event()
 
     async def items_for_input(
-        self, sheets: Sheets, query: Query | None, respell: Respell | None = None
+        self, sheets: Sheets, query: Query | None, find_words: FindWords | None = None
     ) -> ItemsForInput:
         self.searches += 1
         if self.searches == self.never:
             self.waits.set()
             await asyncio.Event().wait()
-        return await super().items_for_input(sheets, query, respell)
+        return await super().items_for_input(sheets, query, find_words)
 
 
 async def test_an_input_searches_again_only_where_the_chapters_before_it_have_changed() -> None:
@@ -234,7 +234,7 @@ class Silent(MemoryBank):
     """A bank that never answers what is recalled."""
 
     async def items_for_input(
-        self, sheets: Sheets, query: Query | None, respell: Respell | None = None
+        self, sheets: Sheets, query: Query | None, find_words: FindWords | None = None
     ) -> ItemsForInput:
         await asyncio.Event().wait()
         return ItemsForInput()
