@@ -11,7 +11,7 @@ from bench.canon.story import DOES_NOT, KNOWS, Planted
 from core.agents.context_builder import Context, ContextBuilder
 from core.context.bank import NO_BANK
 from core.domain.bank.item import Item
-from core.domain.bank.recall import Query, QueryWord
+from core.domain.bank.recall import Query, QueryWord, signs_of
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.kinds.bank.embedding import all_texts_of, meaning_of
@@ -232,7 +232,7 @@ class Questioner:
             made = await self._embedder.embed(texts.every, SECONDS)
             self.embed_milliseconds.append((perf_counter() - began) * 1e3)
             numbers, *spans = texts.meaning(made.vectors)
-            self._meanings[text] = Meaning(numbers, stored_name(self._embedder), tuple(spans))
+            self._meanings[text] = Meaning(numbers, stored_name(self._embedder), tuple(map(signs_of, spans)))
         return self._meanings[text]
 
 

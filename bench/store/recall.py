@@ -35,6 +35,7 @@ from core.domain.bank.recall import (
     Scope,
     Vector,
     query_words,
+    signs_of,
 )
 from core.domain.clock import utc_now
 from core.domain.ids import ItemId, SessionId, new_uuid
@@ -131,7 +132,7 @@ def asked(stories: Stories, sessions: Sequence[SessionId], *, by_meaning: bool =
         words=query_words([(stories.text(30), 1.0), (stories.text(200), 0.5)]),
         vector=stories.vector() if by_meaning else None,
         model="bench",
-        spans=tuple(stories.vector() for _ in range(MOST_SPANS)) if by_meaning else (),
+        spans=tuple(signs_of(stories.vector()) for _ in range(MOST_SPANS)) if by_meaning else (),
         limit=DEFAULT_RECALL_ITEMS,
         is_for_input=True,
     )

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from core.config.models.embedding import EmbeddingChoice
-from core.domain.bank.recall import Vector
+from core.domain.bank.recall import Vector, signs_of
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import Request
@@ -62,9 +62,9 @@ class Embedded:
         return self.vectors[0] if self.vectors else None
 
     @property
-    def spans(self) -> tuple[Vector, ...]:
-        """The vectors of the spans of a query."""
-        return self.vectors[1:]
+    def spans(self) -> tuple[str, ...]:
+        """The signs of the vectors of the spans of a query."""
+        return tuple(map(signs_of, self.vectors[1:]))
 
 
 class EmbeddingService:

@@ -4,7 +4,6 @@ Each gives ids with a score or a distance; label, chapters and validity are cond
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY, BIT
 
 from core.domain.bank.details import ItemKind
-from core.domain.bank.recall import LEAST_SIMILARITY, MOST_SPANS, MOST_WITH_A_WORD, Scope, Vector, signs_of
+from core.domain.bank.recall import LEAST_SIMILARITY, MOST_SPANS, MOST_WITH_A_WORD, Scope
 from core.domain.session.language import Language
 from db.bank.parameters import array_of, given, rows_of
 from db.bank.validity import counts, is_kept
@@ -251,19 +250,12 @@ def _name_parts() -> tuple[Any, Any]:
     return BANK_VECTOR.c.first_part, BANK_VECTOR.c.last_part
 
 
-def span_values(spans: Sequence[Vector]) -> dict[str, object]:
+def span_values(spans: Sequence[str]) -> dict[str, object]:
     """Return the signs of the parts of a query as parameters, and NULL where it has fewer.
 
     One statement serves all queries: nothing is compared with NULL, and the least of the others counts.
     """
-    signs = map(_signs_as_text, spans[:MOST_SPANS])
-    return dict(zip_longest(_SPANS, signs))
-
-
-@lru_cache(4 * MOST_SPANS)
-def _signs_as_text(span: Vector) -> str:
-    """Return the signs of a part, which all characters who are asked at one prompt ask with."""
-    return signs_of(span)
+    return dict(zip_longest(_SPANS, spans[:MOST_SPANS]))
 
 
 def _farness(near: Any, *, has_spans: bool) -> ColumnElement[Any]:

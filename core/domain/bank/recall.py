@@ -88,8 +88,9 @@ class Query:
     vector: Vector | None = None
     """The meaning, by the model that `model` names; None to look by words alone."""
     model: str = ""
-    spans: tuple[Vector, ...] = ()
-    """The meanings of its parts; of the nearest items, those that they fit come first."""
+    spans: tuple[str, ...] = ()
+    """The signs of the meanings of its parts (`signs_of`); of the nearest items, those that they fit come
+    first."""
     limit: int
     at: datetime | None = None
     """The time that it is, where items fade by hours; None where they fade by prompts."""

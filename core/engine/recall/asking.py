@@ -30,8 +30,8 @@ class Meaning:
 
     numbers: Vector
     model: str
-    spans: tuple[Vector, ...] = ()
-    """Those of its parts, which overlap."""
+    spans: tuple[str, ...] = ()
+    """The signs (`signs_of`) of those of its parts, which overlap."""
 
 
 Embed = Callable[[str], Awaitable[Meaning | None]]

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.item import Item
 from core.domain.bank.pieces import PieceVector
-from core.domain.bank.recall import ItemVector, Query, Scope, query_words
+from core.domain.bank.recall import ItemVector, Query, Scope, query_words, signs_of
 from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
@@ -64,7 +64,7 @@ async def test_the_table_of_an_earlier_version_gets_the_parts_of_names_and_keeps
     raw.execute("ALTER TABLE bank_vector DROP COLUMN first_part, DROP COLUMN last_part")
     other = await open_store(url)
     assert await other.bank.can_recall_by_meaning()
-    query = replace(asked(session), words=(), spans=((1.0, 1.0),))
+    query = replace(asked(session), words=(), spans=(signs_of((1.0, 1.0)),))
     assert [one.similarity for one in await other.bank.recall(query)] == pytest.approx([1.0], abs=0.001)
     await other.bank.put_vectors("m", [replace(vector, name_parts=((1.0, -1.0), (0.5, 0.5)))])
     assert raw.execute("SELECT first_part::text, last_part::text FROM bank_vector").fetchall() == [
@@ -230,7 +230,7 @@ async def test_many_vectors_get_an_index_that_finds_what_a_look_at_each_of_them_
     assert any("vector_dims" in one for one in run), "the index was asked"
     assert [one.item.id for one in found] == exact
     assert {one.item.label for one in found} == {EVERYONE}
-    fitting = await store.bank.recall(replace(query, spans=((1.0, -1.0, 1.0),)))
+    fitting = await store.bank.recall(replace(query, spans=(signs_of((1.0, -1.0, 1.0)),)))
     assert [one.item.id for one in fitting] != exact
     assert {one.item.id for one in fitting} == {*exact}, "what fits the parts of the query comes first"
 

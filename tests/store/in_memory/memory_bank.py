@@ -386,12 +386,11 @@ def _is_asked(item: Item, scope: Scope) -> bool:
     )
 
 
-def _nearness_of(similarity: float, name_parts: Sequence[Vector] | None, spans: Sequence[Vector]) -> float:
+def _nearness_of(similarity: float, name_parts: Sequence[Vector] | None, spans: Sequence[str]) -> float:
     """Return how near an item is with the parts of its name, as the statement of recall computes it."""
     if not spans or name_parts is None:
         return 2 * similarity
-    signs = [signs_of(span) for span in spans]
-    fits = [max(_agreement(signs_of(part), span) for span in signs) for part in name_parts]
+    fits = [max(_agreement(signs_of(part), span) for span in spans) for part in name_parts]
     return similarity + sum(fits) / len(fits)
 
 
