@@ -295,7 +295,8 @@ def _may_be_sent(item: Any) -> sa.ColumnElement[bool]:
 
 def text_of(vector: Vector | Iterable[float]) -> str:
     """Return a vector as pgvector reads it."""
-    return f"[{','.join(f'{number:.6g}' for number in vector)}]"
+    numbers = tuple(vector)
+    return f"[{','.join(['%.6g'] * len(numbers)) % numbers}]"
 
 
 def _signs(one: ItemVector, place: int) -> str | None:

@@ -202,7 +202,10 @@ def faded_since(item: Item, newer: Item) -> float:
 
 def _left(item: Item, prompt_index: int, last_accessed: int | None, at: datetime | None) -> float:
     """Return the share that is left after all that passed since an item was drawn, or recalled last."""
-    passed: float = max(0, prompt_index - max(item.prompt_index, last_accessed or 0))
+    since = item.prompt_index
+    if last_accessed is not None and last_accessed > since:
+        since = last_accessed
+    passed: float = prompt_index - since if prompt_index > since else 0
     if at is not None:
         passed = _hours_of(item, prompt_index, passed, at)
     return exp(-item.decay_rate * passed)
