@@ -266,8 +266,9 @@ def _farness(near: Any, *, has_spans: bool) -> ColumnElement[Any]:
     distance: ColumnElement[Any] = near.distance
     if not has_spans:
         return distance
-    # Each is a parameter: of an array the server would read all before the one that it takes.
-    spans = [given(name, BIT(varying=True)) for name in _SPANS]
+    # Each is a parameter: of an array the server would read all before the one that it takes. They are short,
+    # so that reading one again for each row is faster than a subquery for each place that has it.
+    spans = [sa.bindparam(name, type_=BIT(varying=True)) for name in _SPANS]
 
     def differing(part: Any) -> Any:
         return func.least(*(part.op("<~>", return_type=sa.Float)(span) for span in spans))
