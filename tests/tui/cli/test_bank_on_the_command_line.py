@@ -121,8 +121,8 @@ def test_a_relation_is_added_toward_someone_and_turned_to_another(run: Run, desk
         return next(str(one["details"]["other"]) for one in listed(run) if one["text"] == "Trusts her.")
 
     assert other() == "Mira"
-    assert run("edit", "last", item_id, "--toward", "the smith").exit_code == 0
-    assert other() == "the smith"
+    assert run("edit", "last", item_id, "--toward", "the \x1b[31msmith").exit_code == 0
+    assert other() == "the smith", "and no escape sequence is kept"
     assert run("edit", "last", item_id, "--toward", "1").exit_code == 0
     assert other() not in ("1", "")
     assert run("edit", "last", item_id, "--aspect", "other", "--toward", "").exit_code == 0
