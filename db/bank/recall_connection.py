@@ -21,6 +21,8 @@ from db.writes.commit_connection import CommitConnection
 _Read = TypeVar("_Read")
 _SETTINGS: Final = (
     "SELECT set_config('plan_cache_mode', 'force_generic_plan', false),"
+    # Vectors are read in the order of their keys, one after the other (`recall_parts.by_meaning`).
+    " set_config('enable_bitmapscan', 'off', false), set_config('enable_seqscan', 'off', false),"
     # Sorting all of them by their distance is what the index is there to spare.
     " set_config('enable_sort', $1, false)"
 )
