@@ -99,6 +99,26 @@ async def test_without_the_right_to_make_it_items_are_found_by_words(
     assert found.similarity is None
 
 
+async def test_the_vectors_of_a_chapter_are_read_by_their_keys_the_last_first(store: PostgresStore) -> None:
+    """In another order it takes a third longer; none of that shows but the time."""
+    session = await kept(store)
+    assert await store.bank.can_recall_by_meaning()
+    vector = ItemVector(session_id=session.id, item_id=fact(1).id, version=1, vector=(1.0, 0.0))
+    await store.bank.put_vectors("m", [vector])
+    await store.bank.recall(asked(session))
+
+    async def work(connection: psycopg.AsyncConnection[tuple[Any, ...]]) -> str:
+        run = "SELECT name, cardinality(parameter_types) FROM pg_prepared_statements"
+        run += " WHERE statement LIKE '%nearest AS MATERIALIZED%'"
+        [(name, count)] = await (await connection.execute(run)).fetchall()
+        plan = await connection.execute(f'EXPLAIN EXECUTE "{name}" ({", ".join(["NULL"] * count)})')
+        return "\n".join(str(line) for (line,) in await plan.fetchall())
+
+    plan = await store.bank._meaning_connection._connection.run(work)
+    assert plan.count("Index Scan Backward using pk_bank_vector") == 2, "the nearest, and those farther off"
+    assert "Scan on bank_vector" not in plan, "no walk through the table, in its order or by a bitmap"
+
+
 async def test_vectors_of_another_length_are_passed_over_and_made_again_with_the_first_new_one(
     store: PostgresStore,
 ) -> None:
