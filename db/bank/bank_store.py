@@ -38,7 +38,6 @@ from db.bank.names import NameReader
 from db.bank.parameters import array_of, key_of, time_of
 from db.bank.recall import (
     RecallResult,
-    items_of,
     lookup_statement,
     lookup_values,
     meaning_statement,
@@ -189,48 +188,50 @@ class PostgresBank:
         values: dict[str, object] = {} if query is None else values_of(query)
         by_meaning = query is not None and query.vector is not None and await self.can_recall_by_meaning()
         earlier: tuple[EarlierChapter, ...] = ()
+        result = RecallResult()
 
-        async def looked_up() -> RecallResult:
+        async def look_up() -> None:
             nonlocal earlier
-            found = await self._looked_up(sheets, query, find_words, values, by_meaning=by_meaning)
+            await self._look_up(result, sheets, query, find_words, values, by_meaning=by_meaning)
             if query is not None and query.is_for_input:  # while the meaning is still looked for
                 earlier = await self.earlier_chapters(query.session_id)
-            return found
 
-        read = [looked_up()]
+        read = [look_up()]
         if query is not None and query.scopes and by_meaning:
             # Beside the other one, for which names are read first: the server has a processor for each.
-            read.insert(0, self._by_meaning(query, values))
-        states, found = items_of(await together(read), sheets)
-        return ItemsForInput(states, () if query is None else merged(found, query), earlier)
+            read.insert(0, self._look_for_meaning(result, query, values))
+        await together(read)
+        found = () if query is None else merged(result.candidates, query)
+        return ItemsForInput(result.states(sheets), found, earlier)
 
-    async def _by_meaning(self, query: Query, values: dict[str, object]) -> RecallResult:
-        """Return the items that are near to a query by meaning."""
+    async def _look_for_meaning(self, result: RecallResult, query: Query, values: dict[str, object]) -> None:
+        """Add the items that are near to a query by meaning."""
         by_index = len(query.vector or ()) if await self._vectors.index.serves(query) else 0
         most = query.candidates if by_index else 0
         rows = await self._meaning_connection.tuples(
             meaning_statement(query, by_index), values, by_index=most
         )
-        return RecallResult(rows, await self._items.read(rows))
+        result.add(rows, await self._items.read(rows))
 
-    async def _looked_up(
+    async def _look_up(
         self,
+        result: RecallResult,
         sheets: Sheets,
         query: Query | None,
         find_words: FindWords | None,
         values: dict[str, object],
         *,
         by_meaning: bool,
-    ) -> RecallResult:
-        """Return states, and items that have the words of a query or are kept by the GM."""
+    ) -> None:
+        """Add states, and items that have the words of a query or are kept by the GM."""
         if query is not None and find_words is not None:
             query = replace(query, words=await find_words())
         words: Sequence[QueryWord] = () if query is None else query.words
         statement = lookup_statement(sheets, query, by_meaning=by_meaning)
         if statement is None:
-            return RecallResult((), ())
+            return
         rows = await self._connection.tuples(statement, {**values, **lookup_values(sheets, query, words)})
-        return RecallResult(rows, await self._items.read(rows, is_beside=by_meaning), words)
+        result.add(rows, await self._items.read(rows, is_beside=by_meaning), words)
 
     async def aclose(self) -> None:
         """Close the connections for recall, if they were opened."""

@@ -6,9 +6,9 @@ their parts, before its limit. They take the time that the candidates take: a wo
 vectors of the chapters asked about alone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Select, select
@@ -36,14 +36,49 @@ _STATES, _WORDS, _PINNED, _KEPT, _SPANS = "states", "words", "pinned", "kept", "
 """The parts of the statement that does not look for the meaning: what is kept is looked for by it."""
 
 
-class RecallResult(NamedTuple):
-    """Result of one of the statements."""
+class RecallResult:
+    """Gathers what both statements found: each adds its rows as they come, while the other one may run."""
 
-    rows: Sequence[FoundRow]
-    items: Sequence[Item | None]
-    """The item of each row; None for one that was deleted meanwhile."""
-    words: Sequence[QueryWord] = ()
-    """The words that were looked for."""
+    def __init__(self) -> None:
+        self._states: list[Item] = []
+        self._found: dict[bytes, Candidate] = {}
+
+    def add(
+        self, rows: Sequence[FoundRow], items: Sequence[Item | None], words: Sequence[QueryWord] = ()
+    ) -> None:
+        """Add the rows of a statement, the item of each, and the words that were looked for.
+
+        An item is None where it was deleted meanwhile.
+        """
+        found = self._found
+        for row, item in zip(rows, items, strict=True):
+            key, version, _, score, bits, distance, farness, is_state, last, count = row
+            if item is None or (item.version != version and item.is_out):  # taken out since it was found
+                continue
+            if is_state:
+                self._states.append(item)
+                continue
+            similarity = None if distance is None else 1 - distance
+            nearness = None if farness is None else -farness
+            hits = _hits(bits, words) if bits else ()
+            known = found.get(key)
+            if known is not None:  # by another part of a statement
+                score, similarity = _first(score, known.score), _first(similarity, known.similarity)
+                nearness, hits = _first(nearness, known.nearness), hits or known.words
+            access = None
+            if last is not None:
+                access = ItemAccess(item_id=item.id, access_count=count, last_accessed=last)
+            found[key] = Candidate(item, score, hits, similarity, nearness, access)
+
+    @property
+    def candidates(self) -> Sequence[Candidate]:
+        """Return the items that were found, each once."""
+        return list(self._found.values())
+
+    def states(self, sheets: Sheets) -> Sequence[Item]:
+        """Return the states that were read, in the order of `sheets` and of play."""
+        places = {session_id: place for place, (session_id, _) in enumerate(sheets)}
+        return sorted(self._states, key=lambda one: (places[one.session_id], one.prompt_index, one.id))
 
 
 def meaning_statement(query: Query, by_index: int) -> Select[Any]:
@@ -68,34 +103,6 @@ def lookup_statement(sheets: Sheets, query: Query | None, *, by_meaning: bool) -
             parts |= {_SPANS} if by_meaning and query.spans else set()
         languages = tuple(sorted({one.language for one in query.scopes}))
     return _lookup(frozenset(parts), languages) if parts else None
-
-
-def items_of(parts: Iterable[RecallResult], sheets: Sheets) -> tuple[Sequence[Item], Sequence[Candidate]]:
-    """Return the states that were read, in the order of `sheets` and of play, and the candidates in none."""
-    states: list[Item] = []
-    found: dict[bytes, Candidate] = {}
-    for rows, items, words in parts:
-        for row, item in zip(rows, items, strict=True):
-            key, version, _, score, bits, distance, farness, is_state, last, count = row
-            if item is None or (item.is_out and item.version != version):  # taken out since it was found
-                continue
-            if is_state:
-                states.append(item)
-                continue
-            similarity = None if distance is None else 1 - distance
-            nearness = None if farness is None else -farness
-            hits = _hits(bits, words) if bits else ()
-            known = found.get(key)
-            if known is not None:  # by another part of a statement
-                score, similarity = _first(score, known.score), _first(similarity, known.similarity)
-                nearness, hits = _first(nearness, known.nearness), hits or known.words
-            access = None
-            if last is not None:
-                access = ItemAccess(item_id=item.id, access_count=count, last_accessed=last)
-            found[key] = Candidate(item, score, hits, similarity, nearness, access)
-    places = {session_id: place for place, (session_id, _) in enumerate(sheets)}
-    states.sort(key=lambda one: (places[one.session_id], one.prompt_index, one.id))
-    return states, list(found.values())
 
 
 def _first(value: float | None, other: float | None) -> float | None:
