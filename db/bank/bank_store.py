@@ -231,7 +231,7 @@ class PostgresBank:
         if statement is None:
             return
         rows = await self._connection.tuples(statement, {**values, **lookup_values(sheets, query, words)})
-        result.add(rows, await self._items.read(rows, is_beside=by_meaning), words)
+        result.add(rows, await self._items.read(rows), words)
 
     async def aclose(self) -> None:
         """Close the connections for recall, if they were opened."""

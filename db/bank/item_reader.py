@@ -35,19 +35,16 @@ _Version = tuple[int, bytes, Item]
 
 
 class ItemReader:
-    """Reads items over the connection of recall, and many over the other one beside it."""
+    """Reads items over the connections of recall: over one that is free, and many over both."""
 
     def __init__(self, connection: RecallConnection, other: RecallConnection) -> None:
         self._connection: Final = connection
-        self._other: Final = other
+        self._both: Final = (connection, other)
         self._kept: Final = OrderedDict[bytes, _Version]()
         self._most = MOST_KEPT
 
-    async def read(self, found: Sequence[FoundRow], *, is_beside: bool = False) -> Sequence[Item | None]:
-        """Return the item of each row, which says its version; None for one that was deleted.
-
-        With `is_beside` the other connection runs a statement meanwhile, and is left to it.
-        """
+    async def read(self, found: Sequence[FoundRow]) -> Sequence[Item | None]:
+        """Return the item of each row, which says its version; None for one that was deleted."""
         self._most = max(self._most, min(len(found), MOST_OF_A_LIST))
         items: list[Item | None] = []
         missing = set[bytes]()
@@ -65,7 +62,7 @@ class ItemReader:
             keys, read = list(missing), dict[bytes, Item]()
             # In parts: keys are handled in between, and inputs recall their items.
             for first in range(0, len(keys), _AT_ONCE):
-                read |= await self._read(keys[first : first + _AT_ONCE], in_halves=not is_beside)
+                read |= await self._read(keys[first : first + _AT_ONCE])
             items = [read.get(row[0], item) for row, item in zip(found, items, strict=True)]
         return items
 
@@ -83,14 +80,15 @@ class ItemReader:
             found |= {(one.id, one.version): one for one in made}
         return found
 
-    async def _read(self, keys: Sequence[bytes], *, in_halves: bool) -> dict[bytes, Item]:
+    async def _read(self, keys: Sequence[bytes]) -> dict[bytes, Item]:
         """Read items by their keys, and keep them.
 
-        With `in_halves` the server reads one half of many while the program makes the other.
+        Where both connections are free, the server reads one half of many while the program makes the other.
         """
-        half = len(keys) // 2 if in_halves and len(keys) >= _MANY else len(keys)
-        parts = [self._read_over(self._connection, keys[:half])]
-        parts += [self._read_over(self._other, keys[half:])] if keys[half:] else []
+        free = [one for one in self._both if not one.is_busy] or [self._connection]
+        half = len(keys) // 2 if len(free) > 1 and len(keys) >= _MANY else len(keys)
+        parts = [self._read_over(free[0], keys[:half])]
+        parts += [self._read_over(free[1], keys[half:])] if keys[half:] else []
         items = {key: item for part in await together(parts) for key, item in part.items()}
         while len(self._kept) > self._most:
             self._kept.popitem(last=False)

@@ -56,6 +56,11 @@ class RecallConnection:
         self._set_on: tuple[RawConnection, str] | None = None
         """The connection that has settings, and how many the index gives at once; empty without it."""
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a statement runs over it."""
+        return self._connection.is_busy
+
     async def rows(
         self, statement: Select[Any], values: Mapping[str, object], *, is_binary: bool = False
     ) -> Sequence[dict[str, Any]]:

@@ -4,11 +4,11 @@ A slot is a number, and as a key of JSON a text ("1" to "7"). A member of an enu
 audience its mask, and a tuple a list. Everything else is the same in both.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields
 from enum import Enum
 from functools import cached_property
-from operator import attrgetter, getitem
+from operator import attrgetter, getitem, itemgetter
 from types import NoneType
 from typing import Any, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
@@ -49,36 +49,58 @@ class RowMapping(Generic[T]):
     def values(self, record: T) -> Values:
         """Return the row of a record."""
         plain, formed = self._fields
-        row = {column: getattr(record, name) for name, column in plain}
+        row = {column: getattr(record, name) for name, column in plain.items()}
         for name, column, form in formed:
             row[column] = form.write(getattr(record, name))
         return row
 
     def record(self, row: Any, **given: Any) -> T:
         """Return the record of a row, with fields that are `given`; raise ValueError for an unknown value."""
-        return self._record(row, getattr, given)
+        return self._record(row, self._attributes, getattr, given)
 
     def record_of_json(self, row: Mapping[str, Any], **given: Any) -> T:
         """Return the record of a row that was read as JSON."""
-        return self._record(row, getitem, given)
+        return self._record(row, self._items, getitem, given)
 
-    def _record(self, row: Any, get: Callable[[Any, str], Any], given: Values) -> T:
+    def _record(
+        self, row: Any, values: Callable[[Any], Iterable[Any]], get: Callable[[Any, str], Any], given: Values
+    ) -> T:
         plain, formed = self._fields
-        found = {name: get(row, column) for name, column in plain}
+        found = dict(zip(plain, values(row), strict=True))
         for name, column, form in formed:
             found[name] = form.read(get(row, column))
-        return self._kind(**found | given)
+        found.update(given)
+        return self._kind(**found)
 
     @cached_property
-    def _fields(self) -> tuple[list[tuple[str, str]], list[tuple[str, str, Form]]]:
-        """The fields whose values are the same in a row, and those that have another form there."""
+    def _attributes(self) -> Callable[[Any], Iterable[Any]]:
+        """A reader of all plain columns of a row at once, which takes half as long as one by one."""
+        return _together(attrgetter, self._fields[0].values())
+
+    @cached_property
+    def _items(self) -> Callable[[Any], Iterable[Any]]:
+        """The same for a row that was read as JSON."""
+        return _together(itemgetter, self._fields[0].values())
+
+    @cached_property
+    def _fields(self) -> tuple[Mapping[str, str], list[tuple[str, str, Form]]]:
+        """The columns of fields whose values are the same in a row, and the fields with another form."""
         kind: Any = self._kind  # a dataclass, which a type variable cannot say
         types = get_type_hints(kind)
         names = [one.name for one in fields(kind) if one.name not in self._beside]
         forms = {name: self._forms.get(name) or _form_of(types[name]) for name in names}
-        plain = [(name, self._columns.get(name, name)) for name, form in forms.items() if form is None]
+        plain = {name: self._columns.get(name, name) for name, form in forms.items() if form is None}
         formed = [(name, self._columns.get(name, name), form) for name, form in forms.items() if form]
         return plain, formed
+
+
+def _together(getter: Callable[..., Any], columns: Collection[str]) -> Callable[[Any], Iterable[Any]]:
+    """Return what reads these columns: the getters of `operator` give a single value as it is."""
+    if len(columns) > 1:
+        read: Callable[[Any], Iterable[Any]] = getter(*columns)
+        return read
+    each = [getter(column) for column in columns]
+    return lambda row: [get(row) for get in each]
 
 
 def _form_of(hint: Any) -> Form | None:

@@ -29,6 +29,11 @@ class CommitConnection:
         self._turn: Final = asyncio.Lock()
         self._connection: RawConnection | None = None
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something runs over it."""
+        return self._turn.locked()
+
     async def send(self, write: Write) -> tuple[Any, ...]:
         """Send a write, and once more on a new connection when an old one turns out to be dead.
 

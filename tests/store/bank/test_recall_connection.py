@@ -134,11 +134,11 @@ async def test_no_item_is_listed_or_recalled_that_is_rejected_while_it_is_read(
     rejected = replace(item.next_version(item.updated_at), validation=Validation.REJECTED)
     left, read = [rejected], ItemReader.read
 
-    async def late(self: ItemReader, found: Sequence[FoundRow], **more: bool) -> Sequence[Item | None]:
+    async def late(self: ItemReader, found: Sequence[FoundRow]) -> Sequence[Item | None]:
         if left:
             await store.bank.put([left.pop()])
             self._kept.clear()
-        return await read(self, found, **more)
+        return await read(self, found)
 
     monkeypatch.setattr(ItemReader, "read", late)
     if is_recalled:
@@ -197,6 +197,32 @@ async def test_what_is_found_by_meaning_is_looked_for_beside_the_rest(
     async with asyncio.timeout(60):
         found = await store.bank.recall(both)
     assert {one.item.id: one.similarity is not None for one in found} == {fact(1).id: False, fact(2).id: True}
+
+
+async def test_what_is_found_by_meaning_is_read_while_words_are_still_looked_for(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await with_items(store, fact(1), fact(2))
+    assert await store.bank.can_recall_by_meaning()
+    vector = ItemVector(session_id=session.id, item_id=fact(2).id, version=1, vector=(1.0, 0.0))
+    await store.bank.put_vectors("m", [vector])
+    is_read, tuples = asyncio.Event(), RecallConnection.tuples
+
+    def noted(row: dict[str, Any]) -> Item:
+        is_read.set()
+        return to_item_of_texts(row)
+
+    async def late(self: RecallConnection, *what: Any, **how: Any) -> Sequence[tuple[Any, ...]]:
+        if self is store.bank._connection:  # as long as another statement runs over it
+            async with self._connection._turn:
+                await is_read.wait()
+        return await tuples(self, *what, **how)
+
+    monkeypatch.setattr("db.bank.item_reader.to_item_of_texts", noted)
+    monkeypatch.setattr(RecallConnection, "tuples", late)
+    async with asyncio.timeout(60):
+        found = await store.bank.recall(replace(query(session), vector=(1.0, 0.1), model="m"))
+    assert {one.item.id for one in found} == {fact(1).id, fact(2).id}
 
 
 async def test_where_one_statement_fails_the_other_is_given_up(
