@@ -35,7 +35,7 @@ _Version = tuple[int, bytes, Item]
 
 
 class ItemReader:
-    """Reads items over the connections of recall: over one that is free, and many over both."""
+    """Reads items over the connections of recall: over one that is free if one is, and many over both."""
 
     def __init__(self, connection: RecallConnection, other: RecallConnection) -> None:
         self._connection: Final = connection
@@ -84,12 +84,16 @@ class ItemReader:
         """Read items by their keys, and keep them.
 
         Where both connections are free, the server reads one half of many while the program makes the other.
+        None is opened for a few.
         """
-        free = [one for one in self._both if not one.is_busy] or [self._connection]
-        half = len(keys) // 2 if len(free) > 1 and len(keys) >= _MANY else len(keys)
-        parts = [self._read_over(free[0], keys[:half])]
-        parts += [self._read_over(free[1], keys[half:])] if keys[half:] else []
-        items = {key: item for part in await together(parts) for key, item in part.items()}
+        are_many = len(keys) >= _MANY
+        free = [one for one in self._both if not one.is_busy and (are_many or one.is_open)]
+        if are_many and len(free) > 1:
+            half = len(keys) // 2
+            parts = [self._read_over(free[0], keys[:half]), self._read_over(free[1], keys[half:])]
+            items = {key: item for part in await together(parts) for key, item in part.items()}
+        else:
+            items = await self._read_over(free[0] if free else self._connection, keys)
         while len(self._kept) > self._most:
             self._kept.popitem(last=False)
         return items

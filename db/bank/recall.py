@@ -37,7 +37,7 @@ _STATES, _WORDS, _PINNED, _KEPT, _SPANS = "states", "words", "pinned", "kept", "
 
 
 class RecallResult:
-    """Gathers what both statements found: each adds its rows as they come, while the other one may run."""
+    """Gathers what both statements found: each adds its rows when it is back, while the other one may run."""
 
     def __init__(self) -> None:
         self._states: list[Item] = []
@@ -61,14 +61,11 @@ class RecallResult:
             similarity = None if distance is None else 1 - distance
             nearness = None if farness is None else -farness
             hits = _hits(bits, words) if bits else ()
-            known = found.get(key)
-            if known is not None:  # by another part of a statement
-                score, similarity = _first(score, known.score), _first(similarity, known.similarity)
-                nearness, hits = _first(nearness, known.nearness), hits or known.words
             access = None
             if last is not None:
                 access = ItemAccess(item_id=item.id, access_count=count, last_accessed=last)
-            found[key] = Candidate(item, score, hits, similarity, nearness, access)
+            made, known = Candidate(item, score, hits, similarity, nearness, access), found.get(key)
+            found[key] = made if known is None else _joined(made, known)
 
     @property
     def candidates(self) -> Sequence[Candidate]:
@@ -103,6 +100,19 @@ def lookup_statement(sheets: Sheets, query: Query | None, *, by_meaning: bool) -
             parts |= {_SPANS} if by_meaning and query.spans else set()
         languages = tuple(sorted({one.language for one in query.scopes}))
     return _lookup(frozenset(parts), languages) if parts else None
+
+
+def _joined(one: Candidate, other: Candidate) -> Candidate:
+    """Return an item that two parts of a statement found, or both statements, of which one may be newer."""
+    older, newer = (one, other) if one.item.updated_at < other.item.updated_at else (other, one)
+    return Candidate(
+        newer.item,
+        _first(newer.score, older.score),
+        newer.words or older.words,
+        _first(newer.similarity, older.similarity),
+        _first(newer.nearness, older.nearness),
+        newer.access or older.access,
+    )
 
 
 def _first(value: float | None, other: float | None) -> float | None:

@@ -21,7 +21,8 @@ from db.writes.commit_connection import CommitConnection
 _Read = TypeVar("_Read")
 _SETTINGS: Final = (
     "SELECT set_config('plan_cache_mode', 'force_generic_plan', false),"
-    # Vectors are read in the order of their keys, one after the other (`recall_parts.by_meaning`).
+    # Every statement finds its rows by an index. A walk through the table or by a bitmap would give vectors
+    # in another order than that of their keys (`recall_parts.by_meaning`).
     " set_config('enable_bitmapscan', 'off', false), set_config('enable_seqscan', 'off', false),"
     # Sorting all of them by their distance is what the index is there to spare.
     " set_config('enable_sort', $1, false)"
@@ -55,11 +56,18 @@ class RecallConnection:
         self._connection: Final = CommitConnection(url)
         self._set_on: tuple[RawConnection, str] | None = None
         """The connection that has settings, and how many the index gives at once; empty without it."""
+        self._asked = 0
+        """The number of statements that run or wait."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a statement has opened it."""
+        return self._connection.is_open
 
     @property
     def is_busy(self) -> bool:
-        """Whether a statement runs over it."""
-        return self._connection.is_busy
+        """Whether a statement runs or waits for its turn."""
+        return self._asked > 0
 
     async def rows(
         self, statement: Select[Any], values: Mapping[str, object], *, is_binary: bool = False
@@ -100,8 +108,12 @@ class RecallConnection:
             await cursor.execute(prepared.text, parameters, prepare=True, binary=is_binary)
             return await cursor.fetchall()
 
-        async with guarded(LOAD):
-            return await self._connection.run(work)
+        self._asked += 1
+        try:
+            async with guarded(LOAD):
+                return await self._connection.run(work)
+        finally:
+            self._asked -= 1
 
     async def aclose(self) -> None:
         """Close the connection."""

@@ -152,7 +152,8 @@ def by_meaning(scope: Any, *, has_spans: bool) -> Any:
         select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, distance.label("distance"), *_name_parts())
         .where(BANK_VECTOR.c.session_id == scope.c.session_id, _is_of_model(), _has_its_length())
         # The server fills a page from its end, so that the last key first reads memory in its order, which
-        # processors fetch ahead: that takes a third less. `RecallConnection` rules out a sort in its place.
+        # processors fetch ahead: that takes a third less. `RecallConnection` rules out the scans that would
+        # need a sort for it.
         .order_by(BANK_VECTOR.c.item_id.desc())
         .offset(0)  # each chapter by the beginning of the key, and each distance once
         .lateral("each_vector")

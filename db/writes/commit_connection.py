@@ -30,9 +30,9 @@ class CommitConnection:
         self._connection: RawConnection | None = None
 
     @property
-    def is_busy(self) -> bool:
-        """Whether something runs over it."""
-        return self._turn.locked()
+    def is_open(self) -> bool:
+        """Whether it was opened, and is not known to be lost."""
+        return self._connection is not None
 
     async def send(self, write: Write) -> tuple[Any, ...]:
         """Send a write, and once more on a new connection when an old one turns out to be dead.

@@ -173,13 +173,14 @@ def _fit(score: float, size: int) -> float:
 def merged(candidates: Iterable[Candidate], query: Query) -> tuple[Found, ...]:
     """Return the best of the candidates, by both ranks and their strength.
 
-    Of two with the same rank the newer and then the more important one comes first. Without places of their
-    own (`_with_places`) pinned ones come first.
+    Of two with the same rank the newer and then the more important one comes first, whatever the order of
+    `candidates`; a branch has items with the ids of those of its chapter. Without places of their own
+    (`_with_places`) pinned ones come first.
     """
     listed = list(candidates)
     by_words = _ranks([one.score for one in listed])
     by_meaning = _ranks([_nearness(one) for one in listed])
-    ranked: list[tuple[bool, float, int, float, ItemId, int]] = []
+    ranked: list[tuple[bool, float, tuple[int, float, ItemId, SessionId, int]]] = []
     kept: list[int] = []
     strengths: list[float] = []
     scopes, size, at = query.scopes_by_id(), query.size, query.at
@@ -204,9 +205,10 @@ def merged(candidates: Iterable[Candidate], query: Query) -> tuple[Found, ...]:
         if share:
             is_first = item.is_pinned and not has_places
             share *= _FADED + (1 - _FADED) * strength
-            ranked.append((not is_first, -share, -item.prompt_index, -item.importance, item.id, number))
+            order = -item.prompt_index, -item.importance, item.id, item.session_id, number
+            ranked.append((not is_first, -share, order))
     ranked.sort()
-    best = [place[-1] for place in ranked]
+    best = [order[-1] for *_, order in ranked]
     if kept:
         kept.sort(key=lambda number: _nearest_first(listed[number]))
         best = _with_places(
@@ -332,10 +334,7 @@ def _ranks(values: Sequence[float | None]) -> list[int]:
     return ranks
 
 
-def _nearest_first(one: Candidate) -> tuple[float, float, int, float, ItemId]:
-    near = one.similarity if one.nearness is None else one.nearness
-    return _FARTHEST if near is None else -near, -(one.score or 0.0), *_newest_first(one.item)
-
-
-def _newest_first(item: Item) -> tuple[int, float, ItemId]:
-    return -item.prompt_index, -item.importance, item.id
+def _nearest_first(one: Candidate) -> tuple[float, float, int, float, ItemId, SessionId]:
+    near, item = one.similarity if one.nearness is None else one.nearness, one.item
+    order = -item.prompt_index, -item.importance, item.id, item.session_id
+    return _FARTHEST if near is None else -near, -(one.score or 0.0), *order

@@ -22,6 +22,7 @@ from db.bank.recall_connection import RecallConnection
 from db.errors import LOAD
 from db.rows.bank_mapping import to_item_of_texts
 from db.store import PostgresStore
+from db.writes.commit_connection import CommitConnection
 from tests.core.values.bank import fact
 from tests.store.chapters import with_items
 
@@ -206,20 +207,24 @@ async def test_what_is_found_by_meaning_is_read_while_words_are_still_looked_for
     assert await store.bank.can_recall_by_meaning()
     vector = ItemVector(session_id=session.id, item_id=fact(2).id, version=1, vector=(1.0, 0.0))
     await store.bank.put_vectors("m", [vector])
-    is_read, tuples = asyncio.Event(), RecallConnection.tuples
+    is_read, run = asyncio.Event(), CommitConnection.run
 
     def noted(row: dict[str, Any]) -> Item:
         is_read.set()
         return to_item_of_texts(row)
 
-    async def late(self: RecallConnection, *what: Any, **how: Any) -> Sequence[tuple[Any, ...]]:
-        if self is store.bank._connection:  # as long as another statement runs over it
-            async with self._connection._turn:
+    async def late(self: CommitConnection, work: Any) -> object:
+        async def waiting(connection: object) -> object:
+            if self is store.bank._connection._connection:
                 await is_read.wait()
-        return await tuples(self, *what, **how)
+            return await work(connection)
 
+        return await run(self, waiting)
+
+    await store.bank.recall(query(session))
+    store.bank._items._kept.clear()
     monkeypatch.setattr("db.bank.item_reader.to_item_of_texts", noted)
-    monkeypatch.setattr(RecallConnection, "tuples", late)
+    monkeypatch.setattr(CommitConnection, "run", late)
     async with asyncio.timeout(60):
         found = await store.bank.recall(replace(query(session), vector=(1.0, 0.1), model="m"))
     assert {one.item.id for one in found} == {fact(1).id, fact(2).id}
@@ -255,6 +260,19 @@ async def test_words_alone_are_looked_for_over_one_connection(store: PostgresSto
     session = await with_items(store, fact(1))
     assert await store.bank.recall(query(session))
     assert store.bank._meaning_connection._connection._connection is None
+
+
+async def test_no_connection_is_opened_for_a_few_items_where_the_other_one_is_busy(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await with_items(store, fact(1), fact(2))
+    monkeypatch.setattr(store.bank._connection, "_asked", 1)
+    assert len(await store.bank.items(session.id)) == 2
+    assert not store.bank._meaning_connection.is_open
+    monkeypatch.setattr("db.bank.item_reader._MANY", 2)
+    store.bank._items._kept.clear()
+    assert len(await store.bank.items(session.id)) == 2
+    assert store.bank._meaning_connection.is_open
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 
 from core.domain.bank.item import Item, Validation
 from core.domain.bank.recall import KEPT_EVERY, PINNED_EVERY, Candidate, Query, Scope, merged
+from core.domain.ids import SessionId, new_uuid
 from tests.core.values.bank import SESSION, fact
 
 FAR, NEAR = 0.05, 0.9
@@ -70,3 +71,13 @@ def test_each_item_is_found_once_and_as_many_as_there_is_room_for(limit: int) ->
     near = [candidate(one, NEAR) for one in kept]
     found = numbers([*many(100, NEAR), *near], replace(QUERY, limit=limit))
     assert len(found) == len(set(found)) == limit
+
+
+def test_the_items_of_a_chapter_and_of_its_branch_come_in_one_order_whichever_is_read_first() -> None:
+    branch = SessionId(new_uuid())
+    query = replace(QUERY, scopes=(*QUERY.scopes, replace(QUERY.scopes[0], session_id=branch)))
+    both = [fact(1), replace(fact(1), session_id=branch), pinned(2), replace(pinned(2), session_id=branch)]
+    near = [candidate(one, NEAR) for one in both]
+    found = [one.item.session_id for one in merged(near, query)]
+    assert [one.item.session_id for one in merged(reversed(near), query)] == found
+    assert len(found) == 4
