@@ -75,12 +75,12 @@ class RowMapping(Generic[T]):
     @cached_property
     def _attributes(self) -> Callable[[Any], Iterable[Any]]:
         """A reader of all plain columns of a row at once, which takes half as long as one by one."""
-        return _together(attrgetter, self._fields[0].values())
+        return _reader_of(attrgetter, self._fields[0].values())
 
     @cached_property
     def _items(self) -> Callable[[Any], Iterable[Any]]:
         """The same for a row that was read as JSON."""
-        return _together(itemgetter, self._fields[0].values())
+        return _reader_of(itemgetter, self._fields[0].values())
 
     @cached_property
     def _fields(self) -> tuple[Mapping[str, str], list[tuple[str, str, Form]]]:
@@ -94,7 +94,7 @@ class RowMapping(Generic[T]):
         return plain, formed
 
 
-def _together(getter: Callable[..., Any], columns: Collection[str]) -> Callable[[Any], Iterable[Any]]:
+def _reader_of(getter: Callable[..., Any], columns: Collection[str]) -> Callable[[Any], Iterable[Any]]:
     """Return what reads these columns: the getters of `operator` give a single value as it is."""
     if len(columns) > 1:
         read: Callable[[Any], Iterable[Any]] = getter(*columns)

@@ -179,13 +179,31 @@ async def test_a_change_of_an_item_is_recalled_and_what_did_not_change_is_read_o
     assert again[fact(2).id] is found[fact(2).id]
 
 
-async def test_what_is_found_by_meaning_is_looked_for_beside_the_rest(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def with_a_vector(store: PostgresStore) -> Session:
+    """Return a chapter with two items, of which one has a vector."""
     session = await with_items(store, fact(1), fact(2))
     assert await store.bank.can_recall_by_meaning()
     vector = ItemVector(session_id=session.id, item_id=fact(2).id, version=1, vector=(1.0, 0.0))
     await store.bank.put_vectors("m", [vector])
+    return session
+
+
+async def test_a_connection_is_busy_as_long_as_a_statement_waits_for_it(store: PostgresStore) -> None:
+    connection = store.bank._connection
+
+    async def is_busy_behind_it() -> bool:
+        await connection.tuples(sa.select(sa.literal(1)), {})
+        return connection.is_busy
+
+    assert not connection.is_busy
+    async with asyncio.timeout(60):
+        assert [*await asyncio.gather(is_busy_behind_it(), is_busy_behind_it())] == [True, False]
+
+
+async def test_what_is_found_by_meaning_is_looked_for_beside_the_rest(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await with_a_vector(store)
     both = replace(query(session), vector=(1.0, 0.1), model="m")
     await store.bank.recall(both)
     begun, tuples = asyncio.Barrier(2), RecallConnection.tuples
@@ -203,10 +221,7 @@ async def test_what_is_found_by_meaning_is_looked_for_beside_the_rest(
 async def test_what_is_found_by_meaning_is_read_while_words_are_still_looked_for(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = await with_items(store, fact(1), fact(2))
-    assert await store.bank.can_recall_by_meaning()
-    vector = ItemVector(session_id=session.id, item_id=fact(2).id, version=1, vector=(1.0, 0.0))
-    await store.bank.put_vectors("m", [vector])
+    session = await with_a_vector(store)
     is_read, run = asyncio.Event(), CommitConnection.run
 
     def noted(row: dict[str, Any]) -> Item:
