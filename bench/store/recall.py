@@ -1,6 +1,6 @@
 """Times recall among 100,000 items: `python -m bench.store.recall [--quick] [--folder FOLDER]`.
 
-A book of twenty chapters has 5,000 items in each. One chapter alone is asked about, and all of them together;
+A book of twenty chapters has 5,000 items in each. One chapter alone is asked about, three, and all together;
 beside it stands a look at each of all vectors without any other condition, and how many of the nearest are
 found by the index that so many vectors have; then what a list of the items of a chapter takes, and the GM's
 search. Words are as frequent as in prose: a few are in most texts, most are in few. Vectors are near one of a
@@ -52,6 +52,8 @@ DIMENSIONS = 384
 GOAL_MS = 10.0
 _PERSON_EVERY = 10
 """The items of one prompt of so many are about a person."""
+_SOME = 3
+"""Chapters of a story that is a small part of all."""
 _TOPICS = 400
 _VOCABULARY = 20_000
 _SYLLABLES = [a + b for a in "bcdfghjklmnprstvwz" for b in ("a", "e", "i", "o", "u", "ar", "en", "il", "or")]
@@ -181,6 +183,7 @@ async def _measured(store: PostgresStore, chapters: int, items: int, runs: int) 
         return median(first for first, _ in taken[3:]), median(again for _, again in taken[3:])
 
     (one, one_again), (every, every_again) = await recalled(sessions[:1]), await recalled(sessions)
+    some, _ = await recalled(sessions[:_SOME])
     words, _ = await recalled(sessions, by_meaning=False)
     scopes = asked(stories, sessions).scopes
     known = await _median([partial(store.bank.names, scopes, [stories.text(1)]) for _ in range(runs + 3)])
@@ -193,8 +196,9 @@ async def _measured(store: PostgresStore, chapters: int, items: int, runs: int) 
         *filled,
         Figure.at_most(f"recall in a chapter of {of_chapter}", one, "ms", one / GOAL_MS, 1, "10 ms"),
         Figure.at_most(f"recall in a {of_book}", every, "ms", every / GOAL_MS, 1, "10 ms"),
+        Figure(f"recall in a book of {_SOME * items:,} of these items", some, "ms"),
         Figure("the same questions asked again in the chapter", one_again, "ms"),
-        Figure("and in the book", every_again, "ms"),
+        Figure("and in the whole book", every_again, "ms"),
         Figure(f"recall in a {of_book}, by words alone", words, "ms"),
         Figure(f"whether a {of_book} has a word of a prompt", known, "ms"),
         Figure("and the names in it, as it has not", unknown, "ms"),

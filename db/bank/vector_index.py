@@ -6,6 +6,7 @@ needs none, so that it is made when there are many vectors, and used for a story
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Final
 
 import sqlalchemy as sa
@@ -23,7 +24,8 @@ log = logging.getLogger(__name__)
 INDEXED_FROM: Final = 20_000
 """Vectors in the database from which on they have an index; for five times as many it took a minute."""
 USED_FROM: Final = 10_000
-"""Vectors of one story from which on the index is faster than a look at each of them."""
+"""Vectors of a story from which on the index is faster than a look at each of them, if there are no others.
+It gives those too: for a third of 100,000 vectors it takes as long as a look at each."""
 MOST_DIMENSIONS: Final = 4_000
 """Maximum dimensions of an index of half-precision vectors."""
 _CHECK_EVERY: Final = 1_000
@@ -31,7 +33,8 @@ _CHECK_EVERY: Final = 1_000
 _BUILD_SECONDS: Final = 600.0
 _LOCK_KEY: Final = 0x5E0_4154_10B7
 _REMEMBERED_SECONDS: Final = 300.0
-"""Seconds for which the number of a story's vectors is cached."""
+_MOST_REMEMBERED: Final = 8
+"""Seconds for which numbers of vectors are cached, and how many of them."""
 
 
 def index_name(dimensions: int) -> str:
@@ -45,14 +48,18 @@ class VectorIndex:
     def __init__(self, transactions: Transactions, url: URL) -> None:
         self._database: Final = transactions
         self._url: Final = url
-        self._is_there: dict[int, bool] = {}
-        self._counted: dict[tuple[object, ...], tuple[float, int]] = {}
+        self._numbers: dict[tuple[object, ...], tuple[float, int]] = {}
+        """The last numbers of vectors, and until when they are taken for true."""
         self._until_check = 0
 
     async def serves(self, query: Query) -> bool:
         """Whether what a query looks for by meaning is found by the index."""
-        dimensions = len(query.vector or ())
-        return await self._has(dimensions) and await self._count(query) >= USED_FROM
+        indexed = await self._indexed(len(query.vector or ()))
+        if not indexed:
+            return False
+        of_story = await self._of_story(query)
+        # A look at each takes longer the more the story has; the index, the smaller a part of all it is.
+        return of_story**2 >= USED_FROM * max(indexed, of_story)
 
     async def stored(self, count: int, dimensions: int) -> None:
         """Take note of vectors that were stored; make the index where there are enough of them now."""
@@ -60,37 +67,40 @@ class VectorIndex:
         if self._until_check > 0 or not 0 < dimensions <= MOST_DIMENSIONS:
             return
         self._until_check = _CHECK_EVERY
-        self._is_there.pop(dimensions, None)
-        if await self._has(dimensions) or await self._database.read(_counted_up_to) < INDEXED_FROM:
+        self._numbers.clear()
+        if await self._indexed(dimensions) or await self._database.read(_counted_up_to) < INDEXED_FROM:
             return
         try:
             await self._make(dimensions)
         except StorageError as error:
             log.warning("vectors have no index, and are looked at one by one: %r", error.__cause__ or error)
 
-    async def _has(self, dimensions: int) -> bool:
-        if dimensions not in self._is_there:
-            found = sa.select(sa.func.to_regclass(index_name(dimensions)).is_not(None))
+    async def _indexed(self, dimensions: int) -> int:
+        """Return about how many vectors there are, if those with so many numbers have an index; else 0."""
+        name = index_name(dimensions)
+        return await self._number(("indexed", name), _COUNT_INDEXED, {"name": name})
 
-            async def look(connection: AsyncConnection) -> bool:
-                return bool((await connection.execute(found)).scalar_one())
+    async def _of_story(self, query: Query) -> int:
+        """Return how many vectors the chapters of a query have."""
+        ids = [scope.session_id for scope in query.scopes]
+        return await self._number(("story", *ids), _COUNT, {"ids": ids})
 
-            self._is_there[dimensions] = await self._database.read(look)
-        return self._is_there[dimensions]
-
-    async def _count(self, query: Query) -> int:
-        """Return how many vectors the chapters of a query have, as it was some minutes ago."""
+    async def _number(
+        self, key: tuple[object, ...], counted: sa.TextClause, values: Mapping[str, object]
+    ) -> int:
+        """Return a number that the database gives, as it was some minutes ago."""
         now = asyncio.get_running_loop().time()
-        key = tuple(scope.session_id for scope in query.scopes)
-        until, count = self._counted.get(key, (0.0, 0))
+        until, number = self._numbers.get(key, (0.0, 0))
         if now >= until:
 
             async def look(connection: AsyncConnection) -> int:
-                return int((await connection.execute(_COUNT, {"ids": list(key)})).scalar_one())
+                return int((await connection.execute(counted, values)).scalar_one())
 
-            count = await self._database.read(look)
-            self._counted = {key: (now + _REMEMBERED_SECONDS, count)}
-        return count
+            number = await self._database.read(look)
+            while len(self._numbers) >= _MOST_REMEMBERED:
+                del self._numbers[next(iter(self._numbers))]
+            self._numbers[key] = now + _REMEMBERED_SECONDS, number
+        return number
 
     async def _make(self, dimensions: int) -> None:
         statement = (
@@ -111,9 +121,13 @@ class VectorIndex:
                     await connection.execute(statement)
             finally:
                 await close_quietly(connection)
-        self._is_there[dimensions] = True
+        self._numbers.clear()
 
 
+_COUNT_INDEXED: Final = sa.text(
+    "SELECT CASE WHEN to_regclass(:name) IS NULL THEN 0 ELSE greatest(reltuples, 1) END"
+    " FROM pg_class WHERE oid = to_regclass('bank_vector')"
+)
 _COUNT: Final = sa.text("SELECT count(*) FROM bank_vector WHERE session_id = ANY (CAST(:ids AS uuid[]))")
 _COUNT_ALL: Final = sa.text(
     f"SELECT count(*) FROM (SELECT FROM bank_vector LIMIT {INDEXED_FROM}) AS some_of_them"
