@@ -18,7 +18,7 @@ from core.domain.bank.item import Item
 from core.domain.ids import ItemId, SessionId
 from db.bank.parameters import array_of, key_of, rows_of, time_of
 from db.bank.recall_connection import RecallConnection, together
-from db.rows.bank_mapping import to_item_of_texts, to_version
+from db.rows.bank_mapping import to_items, to_version
 from db.tables import BANK_ITEM, BANK_REVISION
 
 MOST_KEPT: Final = 10_000
@@ -103,11 +103,14 @@ class ItemReader:
             "sessions": array_of(key[:16].hex() for key in keys),
             "ids": array_of(key[16:].hex() for key in keys),
         }
-        items: dict[bytes, Item] = {}
-        for row in await connection.rows(_ITEMS, asked, is_binary=True):
-            key, time = row.pop("key"), row.pop("time")
-            row["session_id"] = _chapter_of(key[:16])
-            items[key] = item = to_item_of_texts(row)
+        rows = await connection.tuples(_ITEMS, asked, by_index=None)
+        if not rows:
+            return {}
+        columns = dict(zip(_COLUMNS, zip(*rows, strict=True), strict=True))
+        found, times = columns.pop("key"), columns.pop("time")
+        columns["session_id"] = tuple([_chapter_of(key[:16]) for key in found])
+        items = dict(zip(found, to_items(columns), strict=True))
+        for (key, item), time in zip(items.items(), times, strict=True):
             self._kept[key] = item.version, time, item
         return items
 
@@ -128,6 +131,7 @@ def _items() -> Select[Any]:
     columns = [
         sa.cast(column, sa.Text).label(column.key) if isinstance(column.type, JSONB) else column
         for column in BANK_ITEM.c
+        if column.key != "session_id"  # the key has it
     ]
     item = (
         select(*columns, key_of(BANK_ITEM.c), time_of(BANK_ITEM.c).label("time"))
@@ -160,4 +164,5 @@ def _versions() -> Select[Any]:
 
 
 _ITEMS: Final = _items()
+_COLUMNS: Final = [str(column.key) for column in _ITEMS.selected_columns]
 _VERSIONS: Final = _versions()

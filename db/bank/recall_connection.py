@@ -69,12 +69,10 @@ class RecallConnection:
         """Whether a statement runs or waits for its turn."""
         return self._asked > 0
 
-    async def rows(
-        self, statement: Select[Any], values: Mapping[str, object], *, is_binary: bool = False
-    ) -> Sequence[dict[str, Any]]:
+    async def rows(self, statement: Select[Any], values: Mapping[str, object]) -> Sequence[dict[str, Any]]:
         """Return the rows of a statement by their columns, as `tuples`; raises StorageError."""
         columns = _prepared(statement).columns
-        found = await self.tuples(statement, values, is_binary=is_binary, by_index=None)
+        found = await self.tuples(statement, values, is_binary=False, by_index=None)
         return [dict(zip(columns, row, strict=True)) for row in found]
 
     async def tuples(

@@ -1,6 +1,6 @@
 """The rows of the memory bank and the domain, both ways. Pure: no connection, no clock."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from functools import cache, lru_cache
@@ -57,17 +57,22 @@ def to_version(content: str, details: str) -> Item:
     return _item_of(row, _details_of(row["kind"], details), row["evidence"])
 
 
-def to_item_of_texts(row: Mapping[str, Any]) -> Item:
-    """Return the item of a row of `bank_item` whose JSON is text.
+def to_items(columns: Mapping[str, Sequence[Any]]) -> list[Item]:
+    """Return the items of rows of `bank_item` that are read by their columns, and whose JSON is text.
 
     Reading the JSON of two hundred items would take the driver as long as all that recall does else.
     """
-    return _item_of(row, _details_of(row["kind"], row["details"]), loads(row["evidence"]))
+    details = list(map(_details_of, columns["kind"], columns["details"]))
+    every = loads(f"[{','.join(columns['evidence'])}]")
+    return _ITEMS.records(columns, details=details, evidence=[_proofs(one) for one in every])
 
 
 def _item_of(row: Mapping[str, Any], details: Details, evidence: Iterable[Mapping[str, Any]]) -> Item:
-    proofs = tuple([Evidence(**one) for one in evidence])
-    return _ITEMS.record_of_json(row, details=details, evidence=proofs)
+    return _ITEMS.record_of_json(row, details=details, evidence=_proofs(evidence))
+
+
+def _proofs(evidence: Iterable[Mapping[str, Any]]) -> tuple[Evidence, ...]:
+    return tuple([Evidence(**one) for one in evidence])
 
 
 @lru_cache(maxsize=256)

@@ -28,7 +28,7 @@ from core.domain.bank.details import (
 )
 from core.domain.bank.item import Item
 from core.domain.ids import ItemId
-from db.rows.bank_mapping import item_values, to_item, to_item_of_texts, to_version
+from db.rows.bank_mapping import item_values, to_item, to_items, to_version
 from tests.core.values.bank import WHOLE, fact
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=30)
@@ -78,12 +78,13 @@ def test_whatever_details_say_comes_back_from_a_row(made: Details) -> None:
     assert read_again(item) == item
 
 
-@given(details())
-def test_recall_reads_the_same_item_from_the_texts_of_a_row(made: Details) -> None:
-    item = replace(fact(), details=made)
-    row = item_values(item)
-    texts = {name: json.dumps(row[name]) for name in ("details", "evidence")}
-    assert to_item_of_texts({**row, **texts}) == item
+@given(st.lists(details(), min_size=1, max_size=3))
+def test_recall_reads_the_same_items_from_the_texts_of_rows(every: list[Details]) -> None:
+    items = [replace(fact(number), details=made) for number, made in enumerate(every, start=1)]
+    rows = [item_values(item) for item in items]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    texts = {name: list(map(json.dumps, columns[name])) for name in ("details", "evidence")}
+    assert to_items({**columns, **texts}) == items
 
 
 @given(details())

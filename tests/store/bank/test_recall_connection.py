@@ -20,7 +20,7 @@ from db.bank.item_reader import FoundRow, ItemReader
 from db.bank.parameters import array_of
 from db.bank.recall_connection import RecallConnection
 from db.errors import LOAD
-from db.rows.bank_mapping import to_item_of_texts
+from db.rows.bank_mapping import to_items
 from db.store import PostgresStore
 from db.writes.commit_connection import CommitConnection
 from tests.core.values.bank import fact
@@ -67,11 +67,11 @@ def texts_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the list of the texts of items that are read from now on."""
     read: list[str] = []
 
-    def noted(row: dict[str, Any]) -> Item:
-        read.append(row["text"])
-        return to_item_of_texts(row)
+    def noted(columns: dict[str, Any]) -> list[Item]:
+        read.extend(columns["text"])
+        return to_items(columns)
 
-    monkeypatch.setattr("db.bank.item_reader.to_item_of_texts", noted)
+    monkeypatch.setattr("db.bank.item_reader.to_items", noted)
     return read
 
 
@@ -224,9 +224,9 @@ async def test_what_is_found_by_meaning_is_read_while_words_are_still_looked_for
     session = await with_a_vector(store)
     is_read, run = asyncio.Event(), CommitConnection.run
 
-    def noted(row: dict[str, Any]) -> Item:
+    def noted(columns: dict[str, Any]) -> list[Item]:
         is_read.set()
-        return to_item_of_texts(row)
+        return to_items(columns)
 
     async def late(self: CommitConnection, work: Any) -> object:
         async def waiting(connection: object) -> object:
@@ -238,7 +238,7 @@ async def test_what_is_found_by_meaning_is_read_while_words_are_still_looked_for
 
     await store.bank.recall(query(session))
     store.bank._items._kept.clear()
-    monkeypatch.setattr("db.bank.item_reader.to_item_of_texts", noted)
+    monkeypatch.setattr("db.bank.item_reader.to_items", noted)
     monkeypatch.setattr(CommitConnection, "run", late)
     async with asyncio.timeout(60):
         found = await store.bank.recall(replace(query(session), vector=(1.0, 0.1), model="m"))
