@@ -188,7 +188,6 @@ def by_index(scope: Any, dimensions: int, *, has_spans: bool) -> Any:
     near = (
         select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, distance.label("distance"), *_name_parts())
         .where(func.vector_dims(BANK_VECTOR.c.embedding) == length, _is_of_model())
-        .where(BANK_VECTOR.c.session_id.in_(select(scope.c.session_id)))
         .order_by(sa.text("distance"))
         .subquery("near")
     )

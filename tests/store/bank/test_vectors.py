@@ -247,11 +247,14 @@ async def test_a_story_that_is_a_small_part_of_all_is_looked_at_without_the_inde
     monkeypatch.setattr("db.bank.vector_index._COUNT_ALL", sa.text(COUNT))
     small, made = await _with_items(store, range(1, 61))
     await store.bank.put_vectors("m", made)
+    _, some = await _with_items(store, range(1_001, 1_021))
+    await store.bank.put_vectors("m", some)
     query = replace(asked(small), words=(), vector=(0.2, 0.9, 0.0), limit=30)
     with statements(store) as run:
         found = await store.bank.recall(query)
-    assert _ask_index(run), "there are no others"
-    _, others = await _with_items(store, range(1_001, 1_121))
+    assert _ask_index(run), "it is most of all"
+    assert {one.item.session_id for one in found} == {small.id}
+    _, others = await _with_items(store, range(2_001, 2_121))
     await store.bank.put_vectors("m", others)
     raw.execute("ANALYZE bank_vector")
     store.bank._vectors.index._numbers.clear()
