@@ -187,6 +187,9 @@ class AddItemModal(ItemFieldsModal):
         aspects = [(text, text) for text in CHOICES["aspect"]]
         self._aspect = _choice_row("aspect", label_of("aspect"), aspects, Aspect.OTHER.value)
         self._aspect.display = kind is ItemKind.STATE
+        toward = LineField("", limit=LONGEST_DETAIL, id="other", placeholder="A character, or anyone else")
+        self._toward = field_row(label_of("other"), toward)
+        self._toward.display = False
         self._about = 0 if about is None else about.value
 
     def compose_fields(self) -> ComposeResult:
@@ -196,6 +199,7 @@ class AddItemModal(ItemFieldsModal):
         yield from self.compose_choice("kind", "Kind", kinds, self._kind.value)
         yield from self.compose_choice("about", "About", _about(roster), self._about)
         yield self._aspect
+        yield self._toward
         yield from self.compose_words("", "")
         yield Static("Known to", classes="dialog--muted")
         yield SlotChecks(roster, EVERYONE, id="known-to")
@@ -203,23 +207,32 @@ class AddItemModal(ItemFieldsModal):
     async def store(self, typed: Sequence[object]) -> bool:
         """Store it."""
         audience: Audience = self.query_one(SlotChecks).audience
-        kind = self._chosen_kind
-        details: Details = DETAILS_OF[kind]()
-        if kind is ItemKind.STATE:
-            details = StateDetails(aspect=Aspect(str(self.query_one("#aspect", GuardedSelect).value)))
+        details: Details = DETAILS_OF[self._kind_now]()
+        if isinstance(details, StateDetails):
+            other = self.text_in("other").strip() if self._is_relation else ""
+            details = StateDetails(aspect=self._aspect_now, other=other)
         about = _slot_of(self.query_one("#about", GuardedSelect).value)
         added = NewItem(self.text_in("name"), self.text_in("text"), details, audience, about)
         await self._store(self._session, added)
         return True
 
-    @on(GuardedSelect.Changed, "#kind")
-    def _show_aspect(self) -> None:
-        """Show the part of the sheet that a state belongs to, and nothing of it for another kind."""
-        self._aspect.display = self._chosen_kind is ItemKind.STATE
+    @on(GuardedSelect.Changed, "#kind, #aspect")
+    def _show_fields_of_kind(self) -> None:
+        """Show the part of the sheet of a state, and of a relation the field of the other one."""
+        self._aspect.display = self._kind_now is ItemKind.STATE
+        self._toward.display = self._is_relation
 
     @property
-    def _chosen_kind(self) -> ItemKind:
+    def _kind_now(self) -> ItemKind:
         return ItemKind(str(self.query_one("#kind", GuardedSelect).value))
+
+    @property
+    def _aspect_now(self) -> Aspect:
+        return Aspect(str(self.query_one("#aspect", GuardedSelect).value))
+
+    @property
+    def _is_relation(self) -> bool:
+        return self._kind_now is ItemKind.STATE and self._aspect_now is Aspect.RELATION
 
 
 def _choice_row(name: str, label: str, options: Sequence[tuple[str | Text, Any]], value: Any) -> Horizontal:

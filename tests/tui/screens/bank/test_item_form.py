@@ -173,6 +173,47 @@ async def test_a_state_that_is_added_is_of_the_chosen_part_of_the_sheet(desktop:
         assert added.details == StateDetails(aspect=Aspect.MOOD)
 
 
+async def test_a_relation_that_is_added_says_toward_whom(desktop: Desktop) -> None:
+    async with tab3(desktop, shown="4") as tab:
+        await tab.press("plus")
+        await tab.until(lambda: isinstance(tab.app.screen, AddItemModal))
+        form = tab.app.screen
+        kind, aspect = form.query_one("#kind", Select), form.query_one("#aspect", Select)
+        other = form.query_one("#other", CappedTextArea)
+        kind.value = "state"
+        await tab.until(lambda: aspect.is_on_screen)
+        assert not other.is_on_screen
+        aspect.value = "relation"
+        await tab.until(lambda: other.is_on_screen)
+        other.focus()
+        await tab.press(*"Kara ")
+        aspect.value = "mood"
+        await tab.until(lambda: not other.is_on_screen)
+        aspect.value = "relation"
+        await tab.until(lambda: other.is_on_screen)
+        assert other.text == "Kara ", "another choice drops nothing that was typed"
+        form.query_one("#name").focus()
+        await tab.press(*"Mira", "tab", *"Trusts her.", "ctrl+s")
+        await tab.said("Places · Added to ")
+        added = next(item for item in await tab.bank.items() if item.text == "Trusts her.")
+        assert added.details == StateDetails(aspect=Aspect.RELATION, other="Kara")
+
+
+async def test_only_a_relation_is_stored_as_toward_someone(desktop: Desktop) -> None:
+    async with tab3(desktop, shown="4") as tab:
+        await tab.press("plus")
+        await tab.until(lambda: isinstance(tab.app.screen, AddItemModal))
+        form = tab.app.screen
+        form.query_one("#kind", Select).value = "state"
+        form.query_one("#aspect", Select).value = "mood"
+        form.query_one("#other", CappedTextArea).load_text("Kara")
+        form.query_one("#name").focus()
+        await tab.press(*"Mira", "tab", *"Angry.", "ctrl+s")
+        await tab.said("Places · Added to ")
+        added = next(item for item in await tab.bank.items() if item.text == "Angry.")
+        assert added.details == StateDetails(aspect=Aspect.MOOD)
+
+
 async def test_a_refused_state_of_a_cast_of_seven_leaves_room_for_the_buttons(desktop: Desktop) -> None:
     async def refuse(*_: object) -> None:
         raise IllegalCommandError("A reason of two lines, " + "which goes on and on, " * 4)
@@ -180,9 +221,11 @@ async def test_a_refused_state_of_a_cast_of_seven_leaves_room_for_the_buttons(de
     async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
         app.push_screen(AddItemModal(session(characters=7), refuse, ItemKind.STATE))
         await in_front(pilot, AddItemModal)
+        app.screen.query_one("#aspect", Select).value = "relation"
+        await until(pilot, lambda: "Toward" in screen_text(app))
         await pilot.press(*"Mira", "tab", *"Angry.", "ctrl+s")
         await until(pilot, lambda: "A reason of two lines" in screen_text(app))
-        assert all(words in screen_text(app) for words in ("Cancel  ", "Add  ", "Aspect", "4 Agent Green"))
+        assert all(words in screen_text(app) for words in ("Cancel  ", "Add  ", "Toward", "4 Agent Green"))
         await pilot.press("escape")
         await in_front(pilot, ConfirmModal)
         await pilot.press("right", "enter")
