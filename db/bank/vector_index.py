@@ -33,13 +33,23 @@ _CHECK_EVERY: Final = 1_000
 _BUILD_SECONDS: Final = 600.0
 _LOCK_KEY: Final = 0x5E0_4154_10B7
 _REMEMBERED_SECONDS: Final = 300.0
+"""Seconds for which numbers of vectors are cached."""
 _MOST_REMEMBERED: Final = 8
-"""Seconds for which numbers of vectors are cached, and how many of them."""
+"""Numbers that are cached."""
 
 
 def index_name(dimensions: int) -> str:
     """Return the name of the index of vectors with so many numbers."""
     return f"ix_bank_vector_{dimensions}"
+
+
+def is_faster(of_story: int, of_all: int) -> bool:
+    """Whether the index finds the items of a story faster than a look at each of its vectors.
+
+    That look takes longer the more the story has, and the index, the smaller a part of all it is.
+    `of_all` may be an old number.
+    """
+    return of_story**2 >= USED_FROM * max(of_all, of_story)
 
 
 class VectorIndex:
@@ -57,9 +67,7 @@ class VectorIndex:
         indexed = await self._indexed(len(query.vector or ()))
         if not indexed:
             return False
-        of_story = await self._of_story(query)
-        # A look at each takes longer the more the story has; the index, the smaller a part of all it is.
-        return of_story**2 >= USED_FROM * max(indexed, of_story)
+        return is_faster(await self._of_story(query), indexed)
 
     async def stored(self, count: int, dimensions: int) -> None:
         """Take note of vectors that were stored; make the index where there are enough of them now."""
@@ -97,6 +105,7 @@ class VectorIndex:
                 return int((await connection.execute(counted, values)).scalar_one())
 
             number = await self._database.read(look)
+            self._numbers.pop(key, None)
             while len(self._numbers) >= _MOST_REMEMBERED:
                 del self._numbers[next(iter(self._numbers))]
             self._numbers[key] = now + _REMEMBERED_SECONDS, number
@@ -125,8 +134,8 @@ class VectorIndex:
 
 
 _COUNT_INDEXED: Final = sa.text(
-    "SELECT CASE WHEN to_regclass(:name) IS NULL THEN 0 ELSE greatest(reltuples, 1) END"
-    " FROM pg_class WHERE oid = to_regclass('bank_vector')"
+    "SELECT CASE WHEN to_regclass(:name) IS NULL THEN 0 ELSE greatest("
+    "(SELECT reltuples FROM pg_class WHERE oid = to_regclass('bank_vector')), 1) END"
 )
 _COUNT: Final = sa.text("SELECT count(*) FROM bank_vector WHERE session_id = ANY (CAST(:ids AS uuid[]))")
 _COUNT_ALL: Final = sa.text(

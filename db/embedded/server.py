@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
+from core.config.files.machine_memory import memory_of_machine
 from core.config.files.private_files import environment_without_secrets
 from core.domain.errors import ErrorCode, StorageError
 from db.embedded.machine.access import DATABASE, role_of
@@ -39,6 +40,14 @@ _BOOT = (
 """Run with -I, so that neither the environment nor the current directory decides what is imported."""
 
 log = logging.getLogger(__name__)
+
+
+def _memory() -> str:
+    """Return the megabytes of memory of this machine, or of the container that it runs in."""
+    try:
+        return str(memory_of_machine().total)
+    except (OSError, ValueError):  # a system that does not say it
+        return "0"
 
 
 class EmbeddedServer:
@@ -151,7 +160,7 @@ class EmbeddedServer:
 
     def _spawn_supervisor(self, deadline: float) -> None:
         root = Path(__file__).resolve().parents[2]
-        arguments: list[str | Path] = [self._home, self._find_binaries().root, str(self._grace)]
+        arguments: list[str | Path] = [self._home, self._find_binaries().root, str(self._grace), _memory()]
         report = self._home / SUPERVISOR_LOG
         is_long = report.exists() and report.stat().st_size > SUPERVISOR_LOG_LIMIT
         with report.open("wb" if is_long else "ab") as output:

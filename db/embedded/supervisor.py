@@ -16,6 +16,7 @@ from pathlib import Path
 
 from db.embedded.cluster import hand_over, prepare_cluster, reachable_binaries
 from db.embedded.machine.binaries import Binaries
+from db.embedded.machine.cache_size import LEAST_MB, cache_megabytes
 from db.embedded.machine.directories import choose_socket_dir
 from db.embedded.machine.failure import EmbeddedError, explain_os_error, explain_output
 from db.embedded.machine.locks import FileLock
@@ -41,14 +42,17 @@ LOG_TAIL = 4096
 class Supervisor:
     """Keeps one server running while there are clients."""
 
-    def __init__(self, home: Path, binaries: Binaries, grace: float) -> None:
+    def __init__(self, home: Path, binaries: Binaries, grace: float, memory: int) -> None:
         self._home = home
         self._binaries = binaries
         self._grace = grace
+        self._memory = memory
         self._log = home / LOG_FILE
         self._clients = FileLock(home / CLIENTS_LOCK)
         self._crashes: deque[float] = deque(maxlen=CRASH_LIMIT)
         self._must_stop = False
+        self._was_lost = False
+        """Whether a server that was started here did not start, or was lost."""
 
     def run(self) -> None:
         """Serve until no client is left or SIGTERM arrives; raise EmbeddedError when it cannot run."""
@@ -62,6 +66,7 @@ class Supervisor:
             try:
                 if self._serve_until_lost(server, run_as, version):
                     return
+                self._was_lost = True
             finally:
                 server.stop()
                 end_orphans(data)
@@ -87,8 +92,10 @@ class Supervisor:
         socket_dir = choose_socket_dir(run_as.base, run_as.owner)
         forget_stale_server(run_as.base / "data", socket_dir)
         hand_over(run_as, binaries)
+        # The machine may have refused the memory of a larger cache, or have run out of it.
+        cache = LEAST_MB if self._was_lost else cache_megabytes(run_as.base / "data", self._memory)
         try:
-            return Postmaster.start(run_as, binaries, socket_dir, self._log)
+            return Postmaster.start(run_as, binaries, socket_dir, self._log, cache)
         except subprocess.SubprocessError as error:
             raise EmbeddedError("The private database could not be started.") from error
 
@@ -137,9 +144,10 @@ def _tail(log: Path) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run as `HOME BINARIES GRACE`: take the lock, fork, serve in the child, report in the state file.
+    """Run as `HOME BINARIES GRACE MEMORY`: take the lock, fork, serve in the child, report in the state file.
 
-    The client waits for this process only; exit code 0 means that the child holds the lock.
+    The memory is in megabytes. The client waits for this process only; exit code 0 means that the child holds
+    the lock.
     """
     home = Path(arguments[0])
     os.umask(0o077)
@@ -151,12 +159,13 @@ def main(arguments: list[str]) -> int:
         ServerState.forget(home)  # only with the lock held: the file may be another supervisor's
         if os.fork() > 0:
             return 0
-        return _serve(home, Binaries(Path(arguments[1])), float(arguments[2]))
+        grace, memory = float(arguments[2]), int(arguments[3])
+        return _serve(home, Supervisor(home, Binaries(Path(arguments[1])), grace, memory))
 
 
-def _serve(home: Path, binaries: Binaries, grace: float) -> int:
+def _serve(home: Path, supervisor: Supervisor) -> int:
     try:
-        Supervisor(home, binaries, grace).run()
+        supervisor.run()
     except EmbeddedError as error:
         return _fail(home, error)
     except OSError as error:

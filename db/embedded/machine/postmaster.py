@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from db.embedded.machine.binaries import Binaries, program_environment
-from db.embedded.machine.cache_size import LEAST_MB, cache_megabytes
+from db.embedded.machine.cache_size import LEAST_MB
 from db.embedded.machine.directories import PORT, SOCKET_NAME
 from db.embedded.machine.failure import EmbeddedError
 from db.embedded.machine.locks import POLL_SECONDS
@@ -41,12 +41,13 @@ class Postmaster:
         return cls(found.pid, data, found.socket_dir, None) if is_accepting(found.socket_dir) else None
 
     @classmethod
-    def start(cls, run_as: RunAs, binaries: Binaries, socket_dir: Path, log: Path) -> "Postmaster":
+    def start(
+        cls, run_as: RunAs, binaries: Binaries, socket_dir: Path, log: Path, cache_megabytes: int
+    ) -> "Postmaster":
         """Start the server; it is not ready yet. Raises OSError and SubprocessError."""
         data = run_as.base / "data"
         arguments: list[str | Path] = [binaries.program("postgres"), "-D", data]
-        settings = server_settings(socket_dir) | {"shared_buffers": f"{cache_megabytes(data)}MB"}
-        for name, value in settings.items():
+        for name, value in server_settings(socket_dir, cache_megabytes).items():
             arguments += ["-c", f"{name}={value}"]
         if log.exists() and log.stat().st_size > LOG_LIMIT:
             os.replace(log, log.with_suffix(".old"))
@@ -97,7 +98,7 @@ class Postmaster:
         raise EmbeddedError(f"The private database (process {self.pid}) does not end.")
 
 
-def server_settings(socket_dir: Path) -> dict[str, str]:
+def server_settings(socket_dir: Path, cache_megabytes: int = LEAST_MB) -> dict[str, str]:
     """Return the settings on the command line, which outrank every file: private, durable, small."""
     settings = {
         "listen_addresses": "",
@@ -108,7 +109,7 @@ def server_settings(socket_dir: Path) -> dict[str, str]:
         "synchronous_commit": "on",
         "full_page_writes": "on",
         "max_connections": "40",
-        "shared_buffers": f"{LEAST_MB}MB",
+        "shared_buffers": f"{cache_megabytes}MB",
         "dynamic_shared_memory_type": "mmap",  # outlives logind's RemoveIPC, needs no /dev/shm
         "io_method": "sync",  # three processes fewer
         "jit": "off",

@@ -161,7 +161,8 @@ class ItemModal(ItemFieldsModal):
             return self.query_one(f"#{name}", GuardedSelect).value is True
         if name in CHOICES:
             return read(name, str(self.query_one(f"#{name}", GuardedSelect).value), before)
-        return read(name, self.text_in(name), before, self._others)
+        typed = self.text_in(name)
+        return read(name, _named(typed, self._roster) if name == "other" else typed, before, self._others)
 
 
 class AddItemModal(ItemFieldsModal):
@@ -204,12 +205,18 @@ class AddItemModal(ItemFieldsModal):
         yield Static("Known to", classes="dialog--muted")
         yield SlotChecks(roster, EVERYONE, id="known-to")
 
+    def show_restored(self) -> None:
+        """Choose a relation where it was typed toward whom it is: that field is hidden for anything else."""
+        if self.text_in("other"):
+            self.query_one("#kind", GuardedSelect).value = ItemKind.STATE.value
+            self.query_one("#aspect", GuardedSelect).value = Aspect.RELATION.value
+
     async def store(self, typed: Sequence[object]) -> bool:
         """Store it."""
         audience: Audience = self.query_one(SlotChecks).audience
         details: Details = DETAILS_OF[self._kind_now]()
         if isinstance(details, StateDetails):
-            other = self.text_in("other").strip() if self._is_relation else ""
+            other = _named(self.text_in("other"), self._session.roster) if self._is_relation else ""
             details = StateDetails(aspect=self._aspect_now, other=other)
         about = _slot_of(self.query_one("#about", GuardedSelect).value)
         added = NewItem(self.text_in("name"), self.text_in("text"), details, audience, about)
@@ -246,6 +253,11 @@ def _about(roster: Sequence[tuple[Slot, str]]) -> list[tuple[str | Text, Any]]:
     # A Text: names of characters are not markup, and a letter that is typed goes to one of them.
     names = ((Text(clean_line(name)), slot.value) for slot, name in roster)
     return [("no character of the cast", 0), *names]
+
+
+def _named(typed: str, roster: Sequence[tuple[Slot, str]]) -> str:
+    """Return a name that was typed, or that of the character whose number was."""
+    return {str(slot.value): name for slot, name in roster}.get(typed.strip(), typed.strip())
 
 
 def _slot_of(chosen: object) -> Slot | None:

@@ -73,7 +73,11 @@ class FormModal(StoringModal[ScreenResultType], Generic[ScreenResultType, Typed]
             if field.id in before:
                 field.load_text(before[field.id])
         if before:
+            self.show_restored()
             show_line(self, "#refused", BEGUN_OVER)
+
+    def show_restored(self) -> None:
+        """Show fields with restored texts, where some are hidden at first."""
 
     def _texts_now(self) -> dict[str, str]:
         return {field.id: field.text for field in self.query(CappedTextArea) if field.id is not None}

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -177,6 +178,25 @@ async def test_a_change_of_an_item_is_recalled_and_what_did_not_change_is_read_o
     assert read == ["Kara sold the brass key."]
     assert again[fact(1).id].text == "Kara sold the brass key."
     assert again[fact(2).id] is found[fact(2).id]
+
+
+async def test_an_item_that_is_kept_is_read_once_whatever_the_times_of_others_are(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = [fact(1).updated_at + timedelta(minutes=one) for one in range(3)]
+    items = [replace(fact(one), created_at=time, updated_at=time) for one, time in enumerate(times, start=1)]
+    session = await with_items(store, *items)
+    read = texts_read(monkeypatch)
+    assert [item.updated_at for item in await store.bank.items(session.id)] == times
+    read.clear()
+    await store.bank.items(session.id)
+    assert read == []
+
+
+async def test_items_that_were_deleted_meanwhile_are_none_of_those_that_are_read(
+    store: PostgresStore,
+) -> None:
+    assert await store.bank._items.read([(bytes(32), 1, bytes(8)), (bytes(32), 1, bytes(8))]) == [None, None]
 
 
 async def with_a_vector(store: PostgresStore) -> Session:

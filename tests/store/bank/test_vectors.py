@@ -1,27 +1,20 @@
 """The table of vectors: made where pgvector can be, once, and left out of backups; else words are enough."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from math import cos, sin
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-import sqlalchemy as sa
 
-from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.item import Item
 from core.domain.bank.pieces import PieceVector
 from core.domain.bank.recall import ItemVector, Query, Scope, query_words, signs_of
 from core.domain.ids import ItemId
 from core.domain.session.session import Session
-from core.domain.slot import Slot
 from core.storage.changes import Changes
 from db.backups.dump import backup, restore
-from db.bank.recall_connection import RecallConnection
 from db.store import PostgresStore, open_store
 from tests.core.values.bank import fact
 from tests.store import chapters
@@ -212,106 +205,3 @@ async def test_a_purged_chapter_leaves_neither_words_nor_vectors(
     assert raw.execute(COUNT).fetchone() == (0,)
     assert raw.execute(PIECES).fetchone() == (0,)
     assert raw.execute("SELECT count(*) FROM bank_word").fetchone() == (0,)
-
-
-async def test_many_vectors_get_an_index_that_finds_what_a_look_at_each_of_them_finds(
-    store: PostgresStore, raw: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("db.bank.vector_index.INDEXED_FROM", 40)
-    monkeypatch.setattr("db.bank.vector_index.USED_FROM", 40)
-    monkeypatch.setattr("db.bank.vector_index._COUNT_ALL", sa.text("SELECT count(*) FROM bank_vector"))
-    session, made = await _with_items(store, range(1, 121))
-    mask = Audience.of((Slot.RED,)).mask
-    query = replace(asked(session), words=(), vector=(0.2, 0.9, 0.0), limit=30)
-    query = replace(query, scopes=(replace(query.scopes[0], mask=mask),))
-    await store.bank.put_vectors("m", made[:10])
-    assert raw.execute(INDEX).fetchone() == (None,), "few vectors need none"
-    exact = await _found_without_index(store, query, made, monkeypatch)
-    await store.bank.put_vectors("m", made)
-    assert raw.execute(INDEX).fetchone() == ("ix_bank_vector_3",)
-    with statements(store) as run:
-        found = await store.bank.recall(query)
-    assert _ask_index(run)
-    assert [one.item.id for one in found] == exact
-    assert {one.item.label for one in found} == {EVERYONE}
-    fitting = await store.bank.recall(replace(query, spans=(signs_of((1.0, -1.0, 1.0)),)))
-    assert [one.item.id for one in fitting] != exact
-    assert {one.item.id for one in fitting} == {*exact}, "what fits the parts of the query comes first"
-
-
-async def test_a_story_that_is_a_small_part_of_all_is_looked_at_without_the_index(
-    store: PostgresStore, raw: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("db.bank.vector_index.INDEXED_FROM", 40)
-    monkeypatch.setattr("db.bank.vector_index.USED_FROM", 40)
-    monkeypatch.setattr("db.bank.vector_index._COUNT_ALL", sa.text(COUNT))
-    small, made = await _with_items(store, range(1, 61))
-    await store.bank.put_vectors("m", made)
-    _, some = await _with_items(store, range(1_001, 1_021))
-    await store.bank.put_vectors("m", some)
-    query = replace(asked(small), words=(), vector=(0.2, 0.9, 0.0), limit=30)
-    with statements(store) as run:
-        found = await store.bank.recall(query)
-    assert _ask_index(run), "it is most of all"
-    assert {one.item.session_id for one in found} == {small.id}
-    _, others = await _with_items(store, range(2_001, 2_121))
-    await store.bank.put_vectors("m", others)
-    raw.execute("ANALYZE bank_vector")
-    store.bank._vectors.index._numbers.clear()
-    with statements(store) as run:
-        assert await store.bank.recall(query) == found
-    assert not _ask_index(run)
-
-
-async def _with_items(store: PostgresStore, numbers: range) -> tuple[Session, list[ItemVector]]:
-    """Make a chapter with these items, of which one character knows half, and return their vectors."""
-    session, lease = await chapters.locked_session(store, keeps_bank=True)
-    session = await chapters.play(store, session, lease, 3)
-    labels = (EVERYONE, Audience.of((Slot.BLUE,)))
-    items = tuple(fact(one, session_id=session.id, label=labels[one % 2]) for one in numbers)
-    await store.commit(Changes(session_id=session.id, items=items), lease)
-    await lease.aclose()
-    assert await store.bank.can_recall_by_meaning()
-    return session, [
-        ItemVector(
-            session_id=session.id,
-            item_id=one.id,
-            version=1,
-            vector=(cos(one.id.int / 50), sin(one.id.int / 50), 0.1),
-            name_parts=((1.0, one.id.int % 7 - 3, 1.0), (one.id.int % 5 - 2, 1.0, 1.0)),
-        )
-        for one in items
-    ]
-
-
-def _ask_index(run: list[str]) -> bool:
-    """Whether one of these statements asks the index of vectors of three numbers."""
-    return any("halfvec(3)" in one for one in run)
-
-
-async def _found_without_index(
-    store: PostgresStore, query: Query, made: list[ItemVector], monkeypatch: pytest.MonkeyPatch
-) -> list[ItemId]:
-    """Return what is found while no index is made."""
-    with monkeypatch.context() as patched:
-        patched.setattr("db.bank.vector_index.INDEXED_FROM", 1_000)
-        await store.bank.put_vectors("m", made)
-        found = await store.bank.recall(query)
-    store.bank._vectors.index._until_check = 0
-    assert len(found) == query.limit
-    return [one.item.id for one in found]
-
-
-@contextmanager
-def statements(store: PostgresStore) -> Iterator[list[str]]:
-    """List the statements of recall that a store runs."""
-    run: list[str] = []
-    tuples = RecallConnection.tuples
-
-    async def noted(self: RecallConnection, statement: Any, values: Any, **how: Any) -> object:
-        run.append(str(statement))
-        return await tuples(self, statement, values, **how)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(RecallConnection, "tuples", noted)
-        yield run

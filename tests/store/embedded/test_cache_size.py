@@ -1,58 +1,95 @@
-"""The server's cache is as large as what is stored, within bounds."""
+"""The server's cache is as large as what is stored, within bounds, and keeps no server from its start."""
 
+import os
+import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
+from core.config.files.machine_memory import MachineMemory
 from db.embedded.machine.cache_size import LEAST_MB, MOST_MB, cache_megabytes
-from tests.store.embedded.embedded_fixtures import ask, home, served, serving
+from tests.store.embedded.embedded_fixtures import (
+    Client,
+    ask,
+    home,
+    served,
+    serving,
+    wait_until,
+)
+from tests.store.embedded.server_status import status_of
 
 __all__ = ["home", "served"]
+MB = 1 << 20
+SETTING = "SHOW shared_buffers"
 
 
-def stored(data: Path, megabytes: int) -> Path:
-    """Store a file of this size, which takes no room, among those of a database."""
-    folder = data / "base" / "16384"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "made_up").open("wb") as file:
-        file.truncate(megabytes * 1_000_000)
-    return data
-
-
-def test_a_small_library_has_the_cache_that_it_always_had(tmp_path: Path) -> None:
-    assert cache_megabytes(tmp_path / "missing") == LEAST_MB
-    assert cache_megabytes(stored(tmp_path, 127)) == LEAST_MB
+def stored(base: Path, megabytes: int) -> None:
+    """Store a file of this size, which takes no room, among those of databases."""
+    base.mkdir(parents=True, exist_ok=True)
+    with (base / "made_up").open("wb") as file:
+        file.truncate(megabytes * MB)
 
 
 @pytest.mark.parametrize(
     ("megabytes", "memory", "cache"),
     [
+        (0, 16_000, LEAST_MB),
+        (128, 16_000, LEAST_MB),
         (129, 16_000, 192),
         (300, 16_000, 320),
         (5_000, 16_000, MOST_MB),
-        (5_000, 2_000, 250),
+        (900, 2_000, 250),
+        (900, 500, LEAST_MB),
         (300, 0, LEAST_MB),
     ],
 )
-def test_a_larger_one_has_as_much_as_it_stores_and_the_machine_allows(
-    megabytes: int, memory: int, cache: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_cache_is_as_large_as_what_is_stored_and_the_memory_allows(
+    megabytes: int, memory: int, cache: int, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("db.embedded.machine.cache_size._memory_megabytes", lambda: memory)
-    assert cache_megabytes(stored(tmp_path, megabytes)) == cache
+    stored(tmp_path / "base" / "16384", megabytes)
+    assert cache_megabytes(tmp_path, memory) == cache
 
 
-def test_a_file_that_cannot_be_looked_at_keeps_no_server_from_its_start(tmp_path: Path) -> None:
-    folder = stored(tmp_path, 200) / "base"
-    (folder / "gone").symlink_to(folder / "nowhere")
-    assert cache_megabytes(tmp_path) > LEAST_MB
+def test_what_cannot_be_looked_at_keeps_no_server_from_its_start(tmp_path: Path) -> None:
+    assert cache_megabytes(tmp_path / "missing", 16_000) == LEAST_MB
+    stored(tmp_path / "base", 200)
+    (tmp_path / "base" / "gone").symlink_to(tmp_path / "nowhere")
+    assert cache_megabytes(tmp_path, 16_000) == 256
 
 
-def test_the_private_server_starts_with_a_cache_for_what_it_stores(home: Path) -> None:
+@pytest.mark.parametrize(("memory", "cache"), [(16_000, "320MB"), (2_000, "250MB"), (None, "128MB")])
+def test_the_private_server_starts_with_a_cache_for_what_it_stores(
+    home: Path, monkeypatch: pytest.MonkeyPatch, memory: int | None, cache: str
+) -> None:
+    def memory_of_machine() -> MachineMemory:
+        if memory is None:
+            raise ValueError("unrecognized configuration name")
+        return MachineMemory(memory, memory)
+
+    monkeypatch.setattr("db.embedded.server.memory_of_machine", memory_of_machine)
+    stored(home / "data" / "base", 280)
     with serving(home) as server:
-        assert ask(server, "SHOW shared_buffers") == f"{LEAST_MB}MB"
-    made = home / "data" / "base" / "made_up"
-    made.touch()
-    with made.open("wb") as file:
-        file.truncate(150_000_000)
+        assert ask(server, SETTING) == cache
+
+
+def test_a_server_that_was_lost_starts_again_with_the_least_cache(home: Path) -> None:
+    """The machine may have run out of memory."""
+    stored(home / "data" / "base", 280)
     with serving(home) as server:
-        assert ask(server, "SHOW shared_buffers") == "192MB"
+        assert ask(server, SETTING) == "320MB"
+        lost = status_of(server).pid
+        os.kill(lost, signal.SIGKILL)
+        wait_until(lambda: status_of(server).is_running and status_of(server).pid != lost, "another server")
+        server.acquire()
+        assert ask(server, SETTING) == f"{LEAST_MB}MB"
+
+
+@pytest.mark.skipif(shutil.which("prlimit") is None, reason="no prlimit on this machine")
+def test_a_machine_that_refuses_a_larger_cache_gets_the_least(home: Path) -> None:
+    stored(home / "data" / "base", 600)
+    client = Client(home, prefix=["prlimit", f"--as={500 * MB}"])
+    assert client.answer().startswith("postgresql+psycopg://")
+    with serving(home) as server:
+        assert ask(server, SETTING) == f"{LEAST_MB}MB"
+    client.leave()

@@ -11,6 +11,7 @@ import pytest
 
 from db.embedded.machine.access import ADMINISTRATOR, ROLE
 from db.embedded.machine.binaries import find_binaries, program_environment
+from db.embedded.machine.cache_size import LEAST_MB
 from db.embedded.machine.directories import choose_socket_dir
 from db.embedded.machine.orphans import forget_stale_server
 from db.embedded.machine.postmaster import LOG_FILE, Postmaster
@@ -143,7 +144,7 @@ def test_a_running_server_of_an_earlier_version_is_used_as_it_is(home: Path) -> 
     run_as = choose_run_as(home, binaries)
     directory = choose_socket_dir(run_as.base, run_as.owner)
     forget_stale_server(home / "data", directory)
-    older = Postmaster.start(run_as, binaries, directory, home / LOG_FILE)
+    older = Postmaster.start(run_as, binaries, directory, home / LOG_FILE, LEAST_MB)
     assert older.wait_serving(PATIENCE)
     with serving(home) as server:
         assert ask(server, "SELECT current_user") == ADMINISTRATOR

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from textual.widgets import Button, Static
+from textual.widgets import Button, Select, Static
 
+from core.domain.bank.details import Aspect, StateDetails
 from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.stored_text_modal import BEGUN_OVER
@@ -29,6 +30,34 @@ def files(desktop: Desktop, pattern: str) -> list[Path]:
 
 def texts(tab: Tab) -> dict[str | None, str]:
     return {field.id: field.text for field in tab.app.screen.query(CappedTextArea)}
+
+
+async def test_toward_whom_a_relation_is_shows_again_and_is_stored(desktop: Desktop) -> None:
+    await desktop.prepare(make_banked)
+    async with tab3(desktop, None, shown="4") as tab:
+        await tab.press("plus")
+        await tab.until(lambda: isinstance(tab.app.screen, AddItemModal) and tab.app.focused)
+        tab.app.screen.query_one("#kind", Select).value = "state"
+        tab.app.screen.query_one("#aspect", Select).value = "relation"
+        other = tab.app.screen.query_one("#other", CappedTextArea)
+        await tab.until(lambda: other.is_on_screen)
+        other.focus()
+        await tab.press(*"Kara")
+    async with tab3(desktop, None, shown="4") as tab:
+        await tab.press("plus")
+        await tab.until(lambda: isinstance(tab.app.screen, AddItemModal) and tab.app.focused)
+        other = tab.app.screen.query_one("#other", CappedTextArea)
+        await tab.until(lambda: other.is_on_screen)
+        assert other.text == "Kara"
+        await tab.press("escape")
+        await tab.until(lambda: isinstance(tab.app.screen, ConfirmModal))
+        await tab.press("escape")
+        await tab.until(lambda: isinstance(tab.app.screen, AddItemModal))
+        tab.app.screen.query_one("#name").focus()
+        await tab.press(*"Mira", "tab", *"Trusts her.", "ctrl+s")
+        await tab.until(lambda: len(tab.app.screen_stack) == 1)
+        added = next(item for item in await tab.bank.items() if item.text == "Trusts her.")
+        assert added.details == StateDetails(aspect=Aspect.RELATION, other="Kara")
 
 
 @pytest.mark.parametrize(("key", "kind"), [("plus", AddItemModal), ("e", ItemModal)])

@@ -12,7 +12,7 @@ from core.providers.base import ProviderError
 
 if TYPE_CHECKING:
     from core.providers.local.catalogue import CatalogueEntry
-    from core.providers.local.machine_memory import Fit
+    from core.providers.local.fit import Fit
     from storyengine_tui.bootstrap import Configuration
 
 Tell = Callable[[str], None]
@@ -112,16 +112,17 @@ async def local_models(configuration: "Configuration") -> list[LocalModel]:
 
 
 def _local_models(configuration: "Configuration") -> list[LocalModel]:
+    from core.config.files.machine_memory import memory_of_machine
     from core.providers.local.catalogue import catalogue
     from core.providers.local.fetch import lacking_room
-    from core.providers.local.machine_memory import memory_of_machine
+    from core.providers.local.fit import fit_of
 
     paths, memory = configuration.paths, memory_of_machine()
     used = _file_in_use(configuration)
     return [
         LocalModel(
             entry,
-            memory.fit_of(entry),
+            fit_of(entry, memory),
             is_here=(file := _file_of(entry, paths)) is not None,
             has_room=not lacking_room(entry, paths),
             is_in_use=file is not None and file == used,

@@ -191,12 +191,31 @@ async def test_a_relation_that_is_added_says_toward_whom(desktop: Desktop) -> No
         await tab.until(lambda: not other.is_on_screen)
         aspect.value = "relation"
         await tab.until(lambda: other.is_on_screen)
+        kind.value = "fact"
+        await tab.until(lambda: not other.is_on_screen)
+        kind.value = "state"
+        await tab.until(lambda: other.is_on_screen)
         assert other.text == "Kara ", "another choice drops nothing that was typed"
         form.query_one("#name").focus()
         await tab.press(*"Mira", "tab", *"Trusts her.", "ctrl+s")
         await tab.said("Places · Added to ")
         added = next(item for item in await tab.bank.items() if item.text == "Trusts her.")
         assert added.details == StateDetails(aspect=Aspect.RELATION, other="Kara")
+
+
+async def test_a_number_names_the_character_that_a_relation_is_toward(desktop: Desktop) -> None:
+    async with tab3(desktop, shown="4") as tab:
+        await tab.press("plus")
+        await tab.until(lambda: isinstance(tab.app.screen, AddItemModal))
+        form = tab.app.screen
+        form.query_one("#kind", Select).value = "state"
+        form.query_one("#aspect", Select).value = "relation"
+        form.query_one("#other", CappedTextArea).load_text(" 1 ")
+        form.query_one("#name").focus()
+        await tab.press(*"Jonas", "tab", *"Trusts her.", "ctrl+s")
+        await tab.said("Places · Added to ")
+        added = next(item for item in await tab.bank.items() if item.text == "Trusts her.")
+        assert added.details == StateDetails(aspect=Aspect.RELATION, other="Mira")
 
 
 async def test_only_a_relation_is_stored_as_toward_someone(desktop: Desktop) -> None:

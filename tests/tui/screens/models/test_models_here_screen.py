@@ -12,11 +12,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select, Static
 
+from core.config.files import machine_memory
+from core.config.files.machine_memory import MachineMemory
 from core.config.settings import Settings, load_settings
 from core.providers import discovery
 from core.providers.discovery import FoundServer
-from core.providers.local import catalogue, fetch, machine_memory, weights
-from core.providers.local.machine_memory import MachineMemory
+from core.providers.local import catalogue, fetch, weights
 from core.providers.local.partial_file import PartialFile
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.models.models_here_screen import ModelsHereScreen

@@ -1,25 +1,14 @@
-"""Finds the memory of this machine that a model can use, limits of containers included."""
+"""Finds the memory of this machine that a program can use, limits of containers included."""
 
 import os
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from core.config.files.bounded_file import read_bounded
-from core.providers.local.catalogue import CatalogueEntry
 
 _MEGABYTE = 1_000_000
 _LONGEST_FILE = 100_000
-
-
-class Fit(StrEnum):
-    """Fit of a model into the memory; the value is the GM's word for it."""
-
-    FITS = "fits"
-    TIGHT = "tight"
-    """The machine has the memory, but other programs use some of it now."""
-    TOO_LARGE = "too large"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +17,6 @@ class MachineMemory:
 
     total: int
     available: int
-
-    def fit_of(self, entry: CatalogueEntry) -> Fit:
-        """Return how well the model fits."""
-        if entry.memory > self.total:
-            return Fit.TOO_LARGE
-        return Fit.FITS if entry.memory <= self.available else Fit.TIGHT
 
 
 def memory_of_machine(root: Path = Path("/")) -> MachineMemory:

@@ -1,11 +1,10 @@
-"""How much memory there is for a model, read from the files of a Linux machine, container or cgroup."""
+"""How much memory there is, read from the files of a Linux machine, container or cgroup."""
 
 from pathlib import Path
 
 import pytest
 
-from core.providers.local.catalogue import bundled
-from core.providers.local.machine_memory import Fit, MachineMemory, memory_of_machine
+from core.config.files.machine_memory import MachineMemory, memory_of_machine
 
 GB = 1_000_000_000
 MEMINFO = f"MemTotal: {16 * GB // 1024} kB\nMemFree: 1 kB\nMemAvailable: {9 * GB // 1024} kB\n\nOdd\n"
@@ -92,18 +91,3 @@ def test_files_that_say_nothing_leave_what_the_system_says(tmp_path: Path, text:
 
 def test_a_system_without_these_files(tmp_path: Path) -> None:
     assert memory_of_machine(tmp_path).total > 0
-
-
-@pytest.mark.parametrize(
-    ("total", "available", "fit"),
-    [
-        (16_000, 9_000, Fit.FITS),
-        (2_000, 1_000, Fit.FITS),
-        (2_000, 999, Fit.TIGHT),
-        (1_000, 0, Fit.TIGHT),
-        (999, 999, Fit.TOO_LARGE),
-    ],
-)
-def test_what_fits(total: int, available: int, fit: Fit) -> None:
-    entry = bundled().model_copy(update={"memory": 1_000})
-    assert MachineMemory(total, available).fit_of(entry) is fit
