@@ -54,6 +54,8 @@ _PERSON_EVERY = 10
 """The items of one prompt of so many are about a person."""
 _SOME = 3
 """Chapters of a story that is a small part of all."""
+_WARMING = 10
+"""Questions behind which a server is warm, as often as there are runs."""
 _TOPICS = 400
 _VOCABULARY = 20_000
 _SYLLABLES = [a + b for a in "bcdfghjklmnprstvwz" for b in ("a", "e", "i", "o", "u", "ar", "en", "il", "or")]
@@ -185,6 +187,7 @@ async def _measured(store: PostgresStore, chapters: int, items: int, runs: int) 
     (one, one_again), (every, every_again) = await recalled(sessions[:1]), await recalled(sessions)
     some, _ = await recalled(sessions[:_SOME])
     words, _ = await recalled(sessions, by_meaning=False)
+    warm = await _when_warm(store, stories, sessions, runs)
     scopes = asked(stories, sessions).scopes
     known = await _median([partial(store.bank.names, scopes, [stories.text(1)]) for _ in range(runs + 3)])
     unknown = await _median([partial(store.bank.names, scopes, ["zzyzx"]) for _ in range(runs + 3)])
@@ -196,6 +199,7 @@ async def _measured(store: PostgresStore, chapters: int, items: int, runs: int) 
         *filled,
         Figure.at_most(f"recall in a chapter of {of_chapter}", one, "ms", one / GOAL_MS, 1, "10 ms"),
         Figure.at_most(f"recall in a {of_book}", every, "ms", every / GOAL_MS, 1, "10 ms"),
+        Figure(f"the same, behind {_WARMING * runs} questions and with no item kept", warm, "ms"),
         Figure(f"recall in a book of {_SOME * items:,} of these items", some, "ms"),
         Figure("the same questions asked again in the chapter", one_again, "ms"),
         Figure("and in the whole book", every_again, "ms"),
@@ -205,6 +209,20 @@ async def _measured(store: PostgresStore, chapters: int, items: int, runs: int) 
         Figure("a look at each of its vectors, without other conditions", scan, "ms"),
         Figure("of the nearest that this finds, recall finds", 100 * sum(found) / len(found), "%"),
     ]
+
+
+async def _when_warm(
+    store: PostgresStore, stories: Stories, sessions: Sequence[SessionId], runs: int
+) -> float:
+    """Return the milliseconds of recall on a server that has read its pages; the program keeps no item.
+
+    A server that has just been started reads each page that is asked for first.
+    """
+    taken: list[float] = []
+    for _ in range((_WARMING + 1) * runs):
+        store.bank._items._kept.clear()
+        taken.append(await _milliseconds(partial(store.bank.recall, asked(stories, sessions))))
+    return median(taken[_WARMING * runs :])
 
 
 async def _stored(store: PostgresStore) -> list[SessionId]:
