@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from db.embedded.machine.binaries import Binaries, program_environment
-from db.embedded.machine.cache_size import LEAST_MB
+from db.embedded.machine.cache_size import LEAST_MB, cache_settings
 from db.embedded.machine.directories import PORT, SOCKET_NAME
 from db.embedded.machine.failure import EmbeddedError
 from db.embedded.machine.locks import POLL_SECONDS
@@ -47,7 +47,8 @@ class Postmaster:
         """Start the server; it is not ready yet. Raises OSError and SubprocessError."""
         data = run_as.base / "data"
         arguments: list[str | Path] = [binaries.program("postgres"), "-D", data]
-        for name, value in server_settings(socket_dir, cache_megabytes).items():
+        settings = server_settings(socket_dir) | cache_settings(cache_megabytes, binaries.root / "lib")
+        for name, value in settings.items():
             arguments += ["-c", f"{name}={value}"]
         if log.exists() and log.stat().st_size > LOG_LIMIT:
             os.replace(log, log.with_suffix(".old"))
@@ -98,7 +99,7 @@ class Postmaster:
         raise EmbeddedError(f"The private database (process {self.pid}) does not end.")
 
 
-def server_settings(socket_dir: Path, cache_megabytes: int = LEAST_MB) -> dict[str, str]:
+def server_settings(socket_dir: Path) -> dict[str, str]:
     """Return the settings on the command line, which outrank every file: private, durable, small."""
     settings = {
         "listen_addresses": "",
@@ -109,7 +110,7 @@ def server_settings(socket_dir: Path, cache_megabytes: int = LEAST_MB) -> dict[s
         "synchronous_commit": "on",
         "full_page_writes": "on",
         "max_connections": "40",
-        "shared_buffers": f"{cache_megabytes}MB",
+        "shared_buffers": f"{LEAST_MB}MB",
         "dynamic_shared_memory_type": "mmap",  # outlives logind's RemoveIPC, needs no /dev/shm
         "io_method": "sync",  # three processes fewer
         "jit": "off",

@@ -3,12 +3,14 @@
 import os
 import shutil
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
 from core.config.files.machine_memory import MachineMemory
-from db.embedded.machine.cache_size import LEAST_MB, MOST_MB, cache_megabytes
+from db.embedded.machine.cache_size import LEAST_MB, MOST_MB, cache_megabytes, cache_settings
+from db.embedded.machine.probe import server_processes
 from tests.store.embedded.embedded_fixtures import (
     Client,
     ask,
@@ -71,6 +73,29 @@ def test_the_private_server_starts_with_a_cache_for_what_it_stores(
     stored(home / "data" / "base", 280)
     with serving(home) as server:
         assert ask(server, SETTING) == cache
+
+
+def fills_its_cache(home: Path) -> bool:
+    """Whether a process of the server fills its cache, and takes note of it at the end."""
+    commands = (Path(f"/proc/{pid}/cmdline").read_bytes() for pid in server_processes(home / "data"))
+    return any(b"autoprewarm leader" in command for command in commands)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes by /proc")
+def test_a_larger_cache_is_filled_again_with_what_it_had(home: Path) -> None:
+    with serving(home) as server:
+        assert ask(server, SETTING) == f"{LEAST_MB}MB"
+        assert not fills_its_cache(home), "a small library has no such process"
+    stored(home / "data" / "base", 280)
+    with serving(home):
+        wait_until(lambda: fills_its_cache(home), "the process that fills it")
+
+
+def test_a_server_without_the_module_fills_no_cache(tmp_path: Path) -> None:
+    assert cache_settings(256, tmp_path) == {"shared_buffers": "256MB"}
+    (tmp_path / "pg_prewarm.dylib").touch()
+    assert "shared_preload_libraries" in cache_settings(256, tmp_path)
+    assert cache_settings(LEAST_MB, tmp_path) == {"shared_buffers": f"{LEAST_MB}MB"}
 
 
 def test_a_server_that_was_lost_starts_again_with_the_least_cache(home: Path) -> None:
