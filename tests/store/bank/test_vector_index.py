@@ -30,7 +30,7 @@ COUNT = "SELECT count(*) FROM bank_vector"
 
 @pytest.fixture
 def early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the index made and asked from forty vectors on."""
+    """Lower the limits from which the index is made and asked to forty vectors."""
     monkeypatch.setattr("db.bank.vector_index.INDEXED_FROM", 40)
     monkeypatch.setattr("db.bank.vector_index.USED_FROM", 40)
     monkeypatch.setattr("db.bank.vector_index._COUNT_ALL", sa.text(COUNT))
@@ -126,6 +126,7 @@ async def test_many_vectors_get_an_index_that_finds_what_a_look_at_each_of_them_
     with statements() as run:
         found = await store.bank.recall(query)
     assert ask_index(run)
+    assert not await index_of(store)._indexed(2), "vectors of another length have none"
     assert [one.item.id for one in found] == exact
     assert {one.item.label for one in found} == {EVERYONE}
     fitting = await store.bank.recall(replace(query, spans=(signs_of((1.0, -1.0, 1.0)),)))

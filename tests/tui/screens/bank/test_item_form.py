@@ -203,34 +203,29 @@ async def test_a_relation_that_is_added_says_toward_whom(desktop: Desktop) -> No
         assert added.details == StateDetails(aspect=Aspect.RELATION, other="Kara")
 
 
-async def test_a_number_names_the_character_that_a_relation_is_toward(desktop: Desktop) -> None:
+@pytest.mark.parametrize(
+    ("aspect", "typed", "stored"),
+    [
+        (Aspect.RELATION, " 1 ", StateDetails(aspect=Aspect.RELATION, other="Mira")),
+        (Aspect.MOOD, "Kara", StateDetails(aspect=Aspect.MOOD)),
+    ],
+    ids=["a number names the character", "only a relation is toward someone"],
+)
+async def test_what_a_state_is_toward_is_stored_by_its_part_of_the_sheet(
+    desktop: Desktop, aspect: Aspect, typed: str, stored: StateDetails
+) -> None:
     async with tab3(desktop, shown="4") as tab:
         await tab.press("plus")
         await tab.until(lambda: isinstance(tab.app.screen, AddItemModal))
         form = tab.app.screen
         form.query_one("#kind", Select).value = "state"
-        form.query_one("#aspect", Select).value = "relation"
-        form.query_one("#other", CappedTextArea).load_text(" 1 ")
+        form.query_one("#aspect", Select).value = aspect.value
+        form.query_one("#other", CappedTextArea).load_text(typed)
         form.query_one("#name").focus()
-        await tab.press(*"Jonas", "tab", *"Trusts her.", "ctrl+s")
+        await tab.press(*"Jonas", "tab", *"So it is.", "ctrl+s")
         await tab.said("Places · Added to ")
-        added = next(item for item in await tab.bank.items() if item.text == "Trusts her.")
-        assert added.details == StateDetails(aspect=Aspect.RELATION, other="Mira")
-
-
-async def test_only_a_relation_is_stored_as_toward_someone(desktop: Desktop) -> None:
-    async with tab3(desktop, shown="4") as tab:
-        await tab.press("plus")
-        await tab.until(lambda: isinstance(tab.app.screen, AddItemModal))
-        form = tab.app.screen
-        form.query_one("#kind", Select).value = "state"
-        form.query_one("#aspect", Select).value = "mood"
-        form.query_one("#other", CappedTextArea).load_text("Kara")
-        form.query_one("#name").focus()
-        await tab.press(*"Mira", "tab", *"Angry.", "ctrl+s")
-        await tab.said("Places · Added to ")
-        added = next(item for item in await tab.bank.items() if item.text == "Angry.")
-        assert added.details == StateDetails(aspect=Aspect.MOOD)
+        added = next(item for item in await tab.bank.items() if item.text == "So it is.")
+        assert added.details == stored
 
 
 async def test_a_refused_state_of_a_cast_of_seven_leaves_room_for_the_buttons(desktop: Desktop) -> None:
